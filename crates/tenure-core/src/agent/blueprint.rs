@@ -1,0 +1,217 @@
+//! What an agent is: built once, shared by its instances.
+
+use super::{Agent, AgentConfig, Inner, Label, Registry};
+use crate::ask::Asker;
+use crate::error::Error;
+use crate::event::EventBus;
+use crate::hook::{Chain, Entry, Origin, Point, Policy};
+use crate::memory::Memory;
+use crate::model::Model;
+use crate::state::Ownership;
+use crate::tool::{Tool, ToolSpec};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use tokio_util::task::TaskTracker;
+
+/// What an agent is: its configuration, model, tools and hooks. Cheap to clone and to share.
+///
+/// ```
+/// # use tenure_core::agent::Agent;
+/// # use tenure_core::context::ModelCx;
+/// # use tenure_core::model::*;
+/// # struct Echo;
+/// # #[async_trait::async_trait]
+/// # impl Model for Echo {
+/// #     async fn call(&self, r: &ModelRequest, _: ModelCx<'_>) -> Result<ModelResponse, ModelError> {
+/// #         Ok(ModelResponse::text(r.messages.last().map(|m| m.text().to_owned()).unwrap_or_default()))
+/// #     }
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let blueprint = Agent::builder("echo").model(Echo).blueprint()?;
+/// let (one, two) = (blueprint.instance(), blueprint.instance());
+/// assert_ne!(one.id(), two.id());
+/// # Ok::<_, tenure_core::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Blueprint(pub(crate) Arc<BlueprintInner>);
+
+pub(crate) struct BlueprintInner {
+    pub(crate) config: Arc<AgentConfig>,
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: Arc<ToolSet>,
+    pub(crate) ownership: Arc<Ownership>,
+    pub(crate) tracker: TaskTracker,
+    pub(crate) bus: Option<EventBus>,
+    pub(crate) memory: Option<Arc<dyn Memory>>,
+    pub(crate) registry: Option<Arc<dyn Registry>>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// Numbers clones and forks; shared with every blueprint derived from this one.
+    pub(crate) spawned: Arc<AtomicU64>,
+}
+
+impl Blueprint {
+    /// A new instance, not yet started.
+    #[inline]
+    pub fn instance(&self) -> Agent {
+        Agent::of(Inner::new(
+            self.0.clone(),
+            Label::Root,
+            self.0.bus.clone(),
+            None,
+        ))
+    }
+
+    /// The agent's configuration.
+    pub fn config(&self) -> &AgentConfig {
+        &self.0.config
+    }
+
+    /// The tools that the model may ask for.
+    pub fn tools(&self) -> &[Arc<ToolSpec>] {
+        &self.0.tools.specs
+    }
+
+    /// Waits until everything that dropped runs and dropped handles left behind has ended, for
+    /// every instance of this blueprint that nobody holds any more or that is at rest.
+    ///
+    /// Background tasks of instances that still live count too: shut those down first.
+    pub async fn settled(&self) {
+        self.0.tracker.close();
+        self.0.tracker.wait().await;
+        self.0.tracker.reopen();
+    }
+
+    /// Which hooks run at `point`, in calling order (G12).
+    pub fn entrants(&self, point: Point) -> Vec<Entrant> {
+        let chain = &self.0.chain;
+        let describe = |place: &u16| Entrant::of(&chain.entries[*place as usize], point);
+        chain.calls(point).iter().map(describe).collect()
+    }
+
+    /// This agent with the guards of `parent` next to its effects (G11).
+    pub(crate) fn guarded_by(&self, parent: &Chain) -> Blueprint {
+        let inner = &*self.0;
+        Blueprint(Arc::new(BlueprintInner {
+            config: inner.config.clone(),
+            chain: Arc::new(inner.chain.with_guards_of(parent)),
+            model: inner.model.clone(),
+            tools: inner.tools.clone(),
+            ownership: inner.ownership.clone(),
+            tracker: inner.tracker.clone(),
+            bus: inner.bus.clone(),
+            memory: inner.memory.clone(),
+            registry: inner.registry.clone(),
+            asker: inner.asker.clone(),
+            spawned: inner.spawned.clone(),
+        }))
+    }
+}
+
+impl fmt::Debug for Blueprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blueprint")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A hook at a point, as `explain` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entrant {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What its failure means at this point.
+    pub policy: Policy,
+    /// How long a call may take.
+    pub limit: Duration,
+    /// Whether it only observes.
+    pub observes: bool,
+    /// Whether it is a parent's guard.
+    pub inherited: bool,
+}
+
+impl Entrant {
+    fn of(entry: &Entry, point: Point) -> Self {
+        Self {
+            name: entry.name.clone(),
+            origin: entry.origin,
+            policy: entry.policy(point),
+            limit: entry.limit(point),
+            observes: entry.observes,
+            inherited: entry.inherited,
+        }
+    }
+}
+
+/// The tools of an agent, by name.
+pub(crate) struct ToolSet {
+    pub(crate) specs: Arc<[Arc<ToolSpec>]>,
+    tools: Box<[Arc<dyn Tool>]>,
+    /// Only where a linear search would be slower.
+    index: Option<HashMap<Arc<str>, usize>>,
+}
+
+const LINEAR: usize = 12;
+
+impl ToolSet {
+    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>, problems: &mut Vec<String>) -> Self {
+        let specs: Arc<[Arc<ToolSpec>]> = tools.iter().map(|tool| Arc::new(tool.spec())).collect();
+        let mut index = HashMap::new();
+        for (at, spec) in specs.iter().enumerate() {
+            if index.insert(spec.name.clone(), at).is_some() {
+                problems.push(format!(
+                    "two tools have the name `{}`; the model could not tell them apart",
+                    spec.name
+                ));
+            }
+            if spec.name.is_empty() {
+                problems.push("a tool has no name; give it one".to_owned());
+            }
+            if spec.limit.is_some_and(|limit| limit.is_zero()) {
+                problems.push(format!(
+                    "tool `{}` has a limit of zero; give it more than zero, or leave it out",
+                    spec.name
+                ));
+            }
+        }
+        let index = (specs.len() > LINEAR).then_some(index);
+        Self {
+            specs,
+            tools: tools.into(),
+            index,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, name: &str) -> Option<(&Arc<ToolSpec>, &Arc<dyn Tool>)> {
+        let at = match &self.index {
+            Some(index) => *index.get(name)?,
+            None => self.specs.iter().position(|spec| &*spec.name == name)?,
+        };
+        Some((&self.specs[at], &self.tools[at]))
+    }
+
+    /// The error result for a tool that is not there.
+    pub(crate) fn unknown(&self, name: &str) -> String {
+        if self.specs.is_empty() {
+            return format!("there is no tool `{name}`; there are no tools at all");
+        }
+        let names: Vec<_> = self.specs.iter().map(|spec| &*spec.name).collect();
+        format!("there is no tool `{name}`; there are: {}", names.join(", "))
+    }
+}
+
+/// Every problem in one error.
+pub(crate) fn problems_error(agent: &str, problems: &[String]) -> Error {
+    Error::invalid(format!(
+        "agent `{agent}` cannot be built: {}",
+        problems.join("; ")
+    ))
+}

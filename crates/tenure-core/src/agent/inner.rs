@@ -1,0 +1,291 @@
+//! One instance: what it is made of, and what hooks may do to it.
+
+use super::{AgentConfig, BlueprintInner, Registry};
+use crate::ask::Asks;
+use crate::cancel::Signal;
+use crate::context::ExecutionContext;
+use crate::error::Error;
+use crate::event::EventBus;
+use crate::id::InstanceId;
+use crate::kernel::ScopeData;
+use crate::life::{LifeCell, LifecycleConfig, Metrics};
+use crate::memory::{Loaded, MemoryHandle};
+use crate::message::History;
+use crate::model::Usage;
+use crate::outcome::ExitReason;
+use crate::phase::Phase;
+use crate::resource::ResourceStack;
+use crate::state::StateStore;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+
+/// One live agent. Small, because there may be many; what few of them need is in [`Extra`].
+pub(crate) struct Inner {
+    pub(crate) blueprint: Arc<BlueprintInner>,
+    pub(crate) id: InstanceId,
+    pub(crate) cell: LifeCell,
+    pub(crate) signal: Signal,
+    pub(crate) metrics: Metrics,
+    pub(crate) history: Mutex<History>,
+    pub(crate) usage: Mutex<Usage>,
+    pub(crate) bus: Option<EventBus>,
+    /// Whoever spawned it; what it costs is charged there too.
+    pub(crate) parent: Option<Arc<Inner>>,
+    /// How many handles users hold. Tasks of the agent's own hold none.
+    pub(crate) handles: AtomicUsize,
+    label: Label,
+    name: OnceLock<Arc<str>>,
+    exit: Mutex<Option<ExitReason>>,
+    stop_requested: AtomicBool,
+    fatal_requested: AtomicBool,
+    extra: OnceLock<Box<Extra>>,
+}
+
+/// How an instance is named after its blueprint.
+pub(crate) enum Label {
+    /// As the blueprint.
+    Root,
+    /// `name#n`.
+    Numbered(u64),
+    /// `name#n[tool]`.
+    Tool(u64),
+    /// As whoever spawned it said.
+    Given(Arc<str>),
+}
+
+/// What an instance has once it needs it.
+#[derive(Default)]
+pub(crate) struct Extra {
+    pub(crate) state: StateStore,
+    pub(crate) resources: ResourceStack,
+    pub(crate) asks: Asks,
+    pub(crate) memory: Loaded,
+    pub(crate) data: ScopeData,
+    /// How many entries of the chain the instance's scope has passed.
+    pub(crate) entered: AtomicUsize,
+    pub(crate) registered: AtomicBool,
+    pub(crate) config: Mutex<Option<LifecycleConfig>>,
+    pub(crate) context: OnceLock<Arc<ExecutionContext>>,
+    pub(crate) resumed: AtomicBool,
+}
+
+impl Inner {
+    #[inline]
+    pub(crate) fn new(
+        blueprint: Arc<BlueprintInner>,
+        label: Label,
+        bus: Option<EventBus>,
+        parent: Option<Arc<Inner>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            blueprint,
+            id: InstanceId::unique(),
+            cell: LifeCell::new(),
+            signal: Signal::default(),
+            metrics: Metrics::default(),
+            history: Mutex::new(History::new()),
+            usage: Mutex::new(Usage::default()),
+            bus,
+            parent,
+            handles: AtomicUsize::new(0),
+            label,
+            name: OnceLock::new(),
+            exit: Mutex::new(None),
+            stop_requested: AtomicBool::new(false),
+            fatal_requested: AtomicBool::new(false),
+            extra: OnceLock::new(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn config(&self) -> &AgentConfig {
+        &self.blueprint.config
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match &self.label {
+            Label::Root => &self.blueprint.config.name,
+            Label::Given(name) => name,
+            Label::Numbered(n) => self
+                .name
+                .get_or_init(|| format!("{}#{n}", self.blueprint.config.name).into()),
+            Label::Tool(n) => self
+                .name
+                .get_or_init(|| format!("{}#{n}[tool]", self.blueprint.config.name).into()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn phase(&self) -> Phase {
+        self.cell.phase()
+    }
+
+    pub(crate) fn extra(&self) -> &Extra {
+        self.extra.get_or_init(Default::default)
+    }
+
+    /// What it has, if it ever needed it.
+    #[inline]
+    pub(crate) fn if_extra(&self) -> Option<&Extra> {
+        self.extra.get().map(|extra| &**extra)
+    }
+
+    /// The bus, if anybody listens.
+    #[inline]
+    pub(crate) fn listening(&self) -> Option<&EventBus> {
+        self.bus.as_ref().filter(|bus| bus.is_listening())
+    }
+
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.listening().is_some()
+    }
+
+    pub(crate) fn registry(&self) -> Option<&Arc<dyn Registry>> {
+        self.blueprint.registry.as_ref()
+    }
+
+    pub(crate) fn context(&self) -> Option<&ExecutionContext> {
+        self.if_extra()?.context.get().map(|context| &**context)
+    }
+
+    pub(crate) fn trace(&self) -> Option<Arc<str>> {
+        self.context().map(|context| context.trace_id().into())
+    }
+
+    pub(crate) fn resumed(&self) -> bool {
+        self.if_extra()
+            .is_some_and(|extra| extra.resumed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
+        *self.exit.lock()
+    }
+
+    pub(crate) fn set_exit_reason(&self, reason: ExitReason) {
+        *self.exit.lock() = Some(reason);
+    }
+
+    /// A hook asked for a shutdown.
+    pub(crate) fn request_shutdown(&self) {
+        self.stop_requested.store(true, Ordering::Release);
+    }
+
+    /// A hook failed in a way that the agent cannot survive, where the turn itself goes on.
+    pub(crate) fn request_fatal(&self) {
+        self.fatal_requested.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn stop_requested(&self) -> bool {
+        self.stop_requested.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn fatal_requested(&self) -> bool {
+        self.fatal_requested.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn read_state(&self, key: &str) -> Option<Value> {
+        self.if_extra()?.state.read(key)
+    }
+
+    pub(crate) fn write_state(&self, patch: Vec<(String, Value)>) -> Result<(), Error> {
+        // What is written now would outlive the clearing at shutdown.
+        if self.cell.life() == Phase::Terminated {
+            return Err(Error::not_ready(Phase::Terminated.state(), "ready"));
+        }
+        Ok(self.extra().state.write(&self.blueprint.ownership, patch)?)
+    }
+
+    pub(crate) fn check_writes<'k>(
+        &self,
+        keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), Error> {
+        for key in keys {
+            self.blueprint.ownership.check_agent_write(key)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn memory(&self) -> Option<MemoryHandle<'_>> {
+        self.blueprint.memory.as_ref()?;
+        Some(MemoryHandle::new(self, &self.extra().memory))
+    }
+
+    /// Under which name memory keeps what this agent knows. Clones share it with their template.
+    fn namespace(&self) -> &str {
+        &self.blueprint.config.name
+    }
+
+    pub(crate) async fn load_memory(&self) -> Result<(), Error> {
+        if let Some(memory) = &self.blueprint.memory {
+            let values = memory.load(self.namespace()).await.map_err(|error| {
+                Error::new(
+                    crate::ErrorKind::State,
+                    format!("memory cannot be loaded: {error}"),
+                )
+                .caused_by(error)
+            })?;
+            *self.extra().memory.values.lock() = values;
+        }
+        Ok(())
+    }
+
+    /// Stores what has changed. What cannot be stored stays dirty.
+    pub(crate) async fn flush_memory(&self) -> Result<(), Error> {
+        let Some(memory) = &self.blueprint.memory else {
+            return Ok(());
+        };
+        let loaded = &self.extra().memory;
+        let changes = std::mem::take(&mut *loaded.dirty.lock());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = memory.store(self.namespace(), changes.clone()).await {
+            let mut dirty = loaded.dirty.lock();
+            for (key, value) in changes {
+                dirty.entry(key).or_insert(value);
+            }
+            return Err(Error::new(
+                crate::ErrorKind::State,
+                format!("memory cannot be stored: {error}"),
+            )
+            .caused_by(error));
+        }
+        Ok(())
+    }
+
+    /// Charges a turn to this instance and to whoever spawned it.
+    pub(crate) fn charge(&self, usage: Usage) {
+        let mut payer = Some(self);
+        while let Some(inner) = payer {
+            *inner.usage.lock() += usage;
+            payer = inner.parent.as_deref();
+        }
+    }
+
+    /// Whether startup and shutdown have nothing to do but move the cells.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        use crate::hook::{Point, Points};
+        const LOUD: Points = Points::NONE
+            .with(Point::OnStart)
+            .with(Point::OnShutdown)
+            .with(Point::OnTransition);
+        !self.blueprint.chain.mask.intersects(LOUD)
+            && self.extra.get().is_none()
+            && self.blueprint.memory.is_none()
+            && self.blueprint.registry.is_none()
+    }
+
+    /// The configuration that counts: the one passed to startup, else the agent's own.
+    pub(crate) fn with_lifecycle_config<T>(&self, read: impl FnOnce(&LifecycleConfig) -> T) -> T {
+        match self.if_extra().map(|extra| extra.config.lock()) {
+            Some(config) => read(config.as_ref().unwrap_or(&self.blueprint.config.lifecycle)),
+            None => read(&self.blueprint.config.lifecycle),
+        }
+    }
+}

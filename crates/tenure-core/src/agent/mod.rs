@@ -1,0 +1,23 @@
+//! Agents: what one is ([`Blueprint`]), and one that lives ([`Agent`]).
+//!
+//! A blueprint is built once and shared; an instance is a small struct beside it. The builder
+//! checks everything before anything runs, and reports all that is wrong at once.
+
+mod blueprint;
+mod builder;
+mod config;
+mod handle;
+mod inner;
+mod instance;
+mod registry;
+mod request;
+
+pub use blueprint::{Blueprint, Entrant};
+pub(crate) use blueprint::{BlueprintInner, ToolSet};
+pub use builder::AgentBuilder;
+pub use config::{AgentConfig, Limits};
+pub use handle::Agent;
+pub use handle::WeakAgent;
+pub(crate) use inner::{Inner, Label};
+pub use registry::{AgentRegistry, Registry};
+pub use request::Request;

@@ -1,0 +1,58 @@
+//! What the agents of a chat share.
+
+use super::ChatRun;
+use crate::error::Error;
+use crate::kernel::Site;
+use crate::state::{StateOwnership, StateViolation};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Set by the platform, and read-only to everybody else.
+pub(super) const SYSTEM_KEYS: [&str; 4] = ["workflow_name", "app_id", "chat_id", "user_id"];
+
+/// The context variables of a chat, as its hooks see them.
+#[derive(Clone, Copy)]
+pub struct ContextVariables<'a> {
+    run: Option<&'a ChatRun>,
+}
+
+impl<'a> ContextVariables<'a> {
+    pub(crate) fn new(site: &'a Site<'a>) -> Self {
+        Self { run: site.chat }
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        self.run?.variables.lock().get(key).cloned()
+    }
+
+    /// Every variable.
+    pub fn all(&self) -> BTreeMap<String, Value> {
+        self.run
+            .map(|run| run.variables.lock().clone())
+            .unwrap_or_default()
+    }
+
+    /// Sets a variable. The system's own (`workflow_name`, `app_id`, `chat_id`, `user_id`) are
+    /// read-only.
+    pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
+        let key = key.into();
+        if SYSTEM_KEYS.contains(&key.as_str()) {
+            let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);
+            return Err(StateViolation { key, owner, actor }.into());
+        }
+        if let Some(run) = self.run {
+            run.variables.lock().insert(key, value.into());
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ContextVariables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ContextVariables")
+            .field(&self.all())
+            .finish()
+    }
+}

@@ -1,0 +1,207 @@
+//! What every context shares.
+
+use super::ExecutionContext;
+use crate::agent::{Agent, AgentConfig, Inner};
+use crate::error::Error;
+use crate::hook::Point;
+use crate::id::InstanceId;
+use crate::kernel::{Clock, Site};
+use crate::life::LifecycleMetrics;
+use crate::memory::MemoryHandle;
+use crate::message::History;
+use crate::phase::{AgentState, Phase};
+use crate::resource::Resources;
+use serde_json::Value;
+use std::fmt;
+
+/// What every hook, model and tool gets to see. Each point's own context derefs to it.
+#[derive(Clone, Copy)]
+pub struct Cx<'a> {
+    pub(crate) site: &'a Site<'a>,
+    pub(crate) clock: &'a Clock,
+    pub(crate) point: Point,
+    /// The entry's place in the chain; beyond it for an effect.
+    pub(crate) place: usize,
+}
+
+impl<'a> Cx<'a> {
+    #[inline]
+    pub(crate) fn new(site: &'a Site<'a>, point: Point, place: usize, clock: &'a Clock) -> Self {
+        Self {
+            site,
+            clock,
+            point,
+            place,
+        }
+    }
+
+    /// The agent that this runs in.
+    pub fn agent(&self) -> AgentView<'a> {
+        AgentView(self.site.inner)
+    }
+
+    /// The agent's name; a clone's is `child#1[tool]`, a fork's `agent#1`.
+    pub fn agent_name(&self) -> &'a str {
+        self.site.inner.name()
+    }
+
+    /// The id of the instance, unique for ever.
+    pub fn instance_id(&self) -> InstanceId {
+        self.site.inner.id
+    }
+
+    /// How the agent is configured.
+    pub fn config(&self) -> &'a AgentConfig {
+        self.site.inner.config()
+    }
+
+    /// What the orchestrator says about the request, if there is one.
+    pub fn context(&self) -> Option<&'a ExecutionContext> {
+        self.site
+            .turn
+            .and_then(|turn| turn.context())
+            .or_else(|| self.site.inner.context())
+    }
+
+    /// Whether there is an execution context.
+    pub fn has_context(&self) -> bool {
+        self.context().is_some()
+    }
+
+    /// The point that is being called.
+    pub fn hook_type(&self) -> Point {
+        self.point
+    }
+
+    /// The trace that everything of this request belongs to.
+    pub fn trace_id(&self) -> String {
+        self.site.trace_id()
+    }
+
+    /// Which attempt this is, counted from one.
+    pub fn attempt(&self) -> u32 {
+        self.site.attempt
+    }
+
+    /// Whether this goes on where an earlier process stopped.
+    pub fn resumed(&self) -> bool {
+        self.site
+            .turn
+            .map_or_else(|| self.site.inner.resumed(), |turn| turn.resumed())
+    }
+
+    /// When the turn's time is up, if it has a limit.
+    pub fn deadline(&self) -> Option<std::time::Instant> {
+        self.site.deadline().map(tokio::time::Instant::into_std)
+    }
+
+    /// Whether somebody cancelled what this belongs to.
+    pub fn is_cancelled(&self) -> bool {
+        self.site.is_cancelled()
+    }
+
+    /// Waits until somebody cancels what this belongs to; for ever, if nobody does.
+    pub async fn cancelled(&self) {
+        match self.site.signal {
+            Some(signal) => signal.wait().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Another agent, by name, from the registry that this one is in.
+    pub fn get_agent(&self, name: &str) -> Option<Agent> {
+        self.site.inner.registry()?.find(name)
+    }
+
+    /// A value of the agent's state, or a shared one.
+    pub fn state(&self, key: &str) -> Option<Value> {
+        self.site.inner.read_state(key)
+    }
+
+    /// Writes a value that the agent owns, or that its declaration lets it write.
+    ///
+    /// Any other key is a [`StateViolation`](crate::state::StateViolation).
+    pub fn set_state(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
+        self.update_state([(key.into(), value.into())])
+    }
+
+    /// Writes several values, all or none.
+    pub fn update_state(
+        &self,
+        patch: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<(), Error> {
+        self.site.inner.write_state(patch.into_iter().collect())
+    }
+
+    /// What the agent remembers across runs, if it has a memory.
+    pub fn memory(&self) -> Option<MemoryHandle<'a>> {
+        self.site.inner.memory()
+    }
+
+    /// Where the instance registers what it acquires.
+    pub fn resources(&self) -> Resources<'a> {
+        Resources::new(self.site.inner)
+    }
+
+    /// Asks for a shutdown of the agent. It is obeyed after the current transition, or the current
+    /// turn is cancelled for it.
+    pub fn request_shutdown(&self) {
+        self.site.inner.request_shutdown();
+    }
+}
+
+impl fmt::Debug for Cx<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cx")
+            .field("agent", &self.agent_name())
+            .field("instance", &self.instance_id())
+            .field("point", &self.point)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An agent as its own hooks see it: to look at, not to hold on to.
+#[derive(Clone, Copy)]
+pub struct AgentView<'a>(pub(crate) &'a Inner);
+
+impl<'a> AgentView<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        self.0.name()
+    }
+
+    /// Its id.
+    pub fn id(&self) -> InstanceId {
+        self.0.id
+    }
+
+    /// The phase it is in.
+    pub fn phase(&self) -> Phase {
+        self.0.phase()
+    }
+
+    /// The state it is in.
+    pub fn state(&self) -> AgentState {
+        self.0.phase().state()
+    }
+
+    /// Its numbers so far.
+    pub fn metrics(&self) -> LifecycleMetrics {
+        self.0.metrics.read()
+    }
+
+    /// The committed history of the conversation.
+    pub fn history(&self) -> History {
+        self.0.history.lock().clone()
+    }
+}
+
+impl fmt::Debug for AgentView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentView")
+            .field("name", &self.name())
+            .field("id", &self.id())
+            .field("phase", &self.phase())
+            .finish()
+    }
+}

@@ -1,0 +1,194 @@
+//! The end of a turn: its hooks, its record, and the agent ready again.
+
+use super::points::AfterAgent;
+use super::report::TurnReport;
+use super::tools::settled;
+use super::turn::{Continued, Turn, Work};
+use crate::error::Error;
+use crate::event::EventKind;
+use crate::hook::{Hold, Point, Points};
+use crate::kernel::{Ends, Site, sequence};
+use crate::message::Message;
+use crate::phase::Phase;
+use crate::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The turn and its work, owned, so that they can move to the tracker.
+pub(super) struct Run {
+    pub(super) turn: Turn,
+    pub(super) work: Work,
+}
+
+/// What became of the ends.
+pub(super) enum Ended {
+    /// The turn is over.
+    Over(Run),
+    /// A hook wants to go on.
+    Again(Run),
+}
+
+const NEEDS_ENDS: Points = Points::NONE
+    .with(Point::AfterAgent)
+    .with(Point::OnTransition);
+
+impl Run {
+    /// Whether the end takes more than bookkeeping.
+    #[inline]
+    pub(super) fn has_ends(&self) -> bool {
+        self.turn.inner.blueprint.chain.mask.intersects(NEEDS_ENDS) || self.is_fatal()
+    }
+
+    fn is_fatal(&self) -> bool {
+        self.work.error.as_ref().is_some_and(Error::is_fatal) || self.turn.inner.fatal_requested()
+    }
+
+    /// Runs `after_agent` for every entry that was passed, last to first, and takes the agent out
+    /// of the turn.
+    pub(super) async fn end(mut self) -> Ended {
+        self.settle();
+        let Self { turn, work } = &mut self;
+        let inner = &turn.inner;
+        let chain = &*inner.blueprint.chain;
+        // A cancel does not reach the ends.
+        let mut site = Site::of_turn(turn);
+        site.signal = None;
+
+        let fatal = work.error.as_ref().is_some_and(Error::is_fatal) || inner.fatal_requested();
+        if fatal && inner.cell.go(Phase::Idle, Phase::Error).is_ok() {
+            inner.metrics.life_moved();
+            inner
+                .transitioned(&site, inner.cell.turn(), Phase::Error, None)
+                .await;
+        }
+        if chain.has(Point::AfterAgent) {
+            let entered = turn.entered.load(Ordering::Acquire);
+            let below = match work.continued {
+                Continued::Yes(below) | Continued::Asked(_, below) => below.min(entered),
+                Continued::No => entered,
+            };
+            let outcome = work.outcome();
+            let usage = turn.total_usage();
+            let mut after = AfterAgent {
+                work,
+                outcome,
+                usage,
+                below,
+                place: 0,
+            };
+            let ends = Ends::Within(inner.config().limits.ends);
+            // Ends are always continued; there is nothing to fail with (G5).
+            let _ = sequence(&site, chain, ends, &mut after).await;
+            if let Continued::Asked(_, _) = self.work.continued {
+                return Ended::Again(self);
+            }
+        }
+        let turn = &self.turn;
+        let last = turn.inner.cell.turn();
+        if last != Phase::Idle && turn.inner.cell.life() == Phase::Idle {
+            // The turn still holds the agent while the hooks of the transition run; it is
+            // released when they are done.
+            turn.inner
+                .transitioned(&site_of_end(turn), last, Phase::Idle, None)
+                .await;
+        }
+        Ended::Over(self)
+    }
+
+    /// Takes a wish to go on for a plain end; the entries that have not ended yet still do.
+    pub(super) fn decline_to_continue(&mut self) {
+        if let Continued::Asked(_, below) = self.work.continued {
+            self.work.continued = Continued::Yes(below);
+        }
+    }
+
+    /// Gives every tool call of the newest message its result (G8).
+    fn settle(&mut self) {
+        let history = self.work.request.messages.history_mut();
+        let calls = history.last().map(Message::calls).unwrap_or_default();
+        if !calls.is_empty() {
+            let results = settled(&self.turn, calls, self.work.error.as_ref());
+            history.extend(results.into_iter().map(Message::Tool));
+        }
+    }
+
+    /// Commits the conversation, counts, and makes the agent ready again.
+    #[inline]
+    pub(super) fn close(mut self) -> Result<TurnReport, Error> {
+        self.settle();
+        let Self { turn, mut work } = self;
+        let inner = &turn.inner;
+        let outcome = work.outcome();
+        let duration = turn.started.elapsed();
+        let usage = turn.total_usage();
+        let history = std::mem::take(work.request.messages.history_mut());
+        *inner.history.lock() = history.clone();
+        inner.charge(turn.usage());
+        let transitions = u64::from(turn.transitions.load(Ordering::Relaxed)) + 1;
+        inner
+            .metrics
+            .request(duration, outcome.is_ok(), transitions);
+        let trace = turn.context().is_some().then(|| turn.trace());
+        let failures = std::mem::take(&mut *turn.data.failures.lock());
+        let report = TurnReport {
+            run: turn.run,
+            instance: inner.id,
+            outcome,
+            usage,
+            steps: turn.steps_made(),
+            duration,
+            failures,
+            trace,
+            output: work.output.take(),
+            history,
+        };
+        if let Some(sink) = turn.sink()
+            && outcome.is_ok()
+            && inner.blueprint.chain.hold == Hold::Turn
+        {
+            sink.say(report.output());
+        }
+        announce_end(&turn, &report, duration);
+        turn.release();
+        match work.error {
+            None => Ok(report),
+            Some(error) => Err(error.with_report(report)),
+        }
+    }
+}
+
+fn site_of_end(turn: &Turn) -> Site<'_> {
+    let mut site = Site::of_turn(turn);
+    site.signal = None;
+    site
+}
+
+#[inline]
+fn announce_end(turn: &Turn, report: &TurnReport, took: Duration) {
+    let inner = &turn.inner;
+    if let Some(bus) = inner.listening() {
+        let TurnReport { outcome, usage, .. } = *report;
+        bus.emit(
+            inner,
+            Some(turn),
+            EventKind::TurnEnded {
+                outcome,
+                usage,
+                took,
+            },
+        );
+        // With transition hooks the event went out behind them.
+        let hooked = inner.blueprint.chain.has(Point::OnTransition);
+        if !hooked && inner.cell.life() == Phase::Idle {
+            let (from, to) = (inner.cell.turn(), Phase::Idle);
+            bus.emit(
+                inner,
+                Some(turn),
+                EventKind::PhaseEntered {
+                    from,
+                    to,
+                    reason: None,
+                },
+            );
+        }
+    }
+}

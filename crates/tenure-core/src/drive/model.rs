@@ -1,0 +1,143 @@
+//! A model call: the effect at the centre of the wraps.
+
+use crate::context::{Cx, ModelCx};
+use crate::error::Error;
+use crate::event::EventKind;
+use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
+use crate::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
+use crate::outcome::Outcome;
+use crate::step::{decode, encode, fingerprint};
+use serde::{Deserialize, Serialize};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+#[inline]
+pub(crate) fn model_leaf<'a>(cx: Cx<'a>, request: &'a mut ModelRequest) -> Leaf<'a, ModelKind> {
+    let inner = cx.site.inner;
+    if cx.site.steps().is_some() || inner.is_watched() {
+        return Leaf::Boxed(Box::pin(attended(cx, request)));
+    }
+    Leaf::Direct(bounded(cx, request), None)
+}
+
+#[inline]
+fn bounded<'a>(
+    cx: Cx<'a>,
+    request: &'a ModelRequest,
+) -> Bounded<'a, Result<ModelResponse, ModelError>> {
+    let blueprint = &cx.site.inner.blueprint;
+    let call = blueprint.model.call(request, ModelCx::new(cx));
+    Bounded::new(call, cx.site, cx.clock, blueprint.config.limits.model)
+}
+
+/// The same with somebody watching, or with a step log to serve it from.
+#[cold]
+async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
+    let step = cx.site.turn.map_or(0, |turn| turn.steps_made());
+    cx.site.emit(|| EventKind::ModelStarted { step });
+    let result = match (cx.site.steps(), cx.site.turn) {
+        (Some(log), Some(turn)) => {
+            let name = cx.site.inner.blueprint.model.name();
+            let key = turn.step_key("model", name, request_fingerprint(request));
+            let (mut fresh, mut failed) = (None, None);
+            let effect = async {
+                let result = call(cx, request).await;
+                match result {
+                    Ok(response) => {
+                        let record = encode(&Recorded::Ok(response.clone()))?;
+                        fresh = Some(response);
+                        Ok(record)
+                    }
+                    Err(error) => match Recorded::of_error(&error) {
+                        Some(recorded) => {
+                            failed = Some(error);
+                            encode(&recorded)
+                        }
+                        None => Err(error),
+                    },
+                }
+            };
+            match (log.step(key, Box::pin(effect)).await, fresh, failed) {
+                (Err(error), _, _) | (Ok(_), None, Some(error)) => Err(error),
+                (Ok(_), Some(response), _) => Ok(response),
+                (Ok(record), None, None) => match decode(record) {
+                    Ok(recorded) => Recorded::into_result(recorded),
+                    Err(error) => Err(error),
+                },
+            }
+        }
+        _ => call(cx, request).await,
+    };
+    cx.site.emit(|| EventKind::ModelEnded {
+        step,
+        outcome: result.as_ref().map_or_else(Error::outcome, |_| Outcome::Ok),
+        usage: result
+            .as_ref()
+            .map_or_else(|_| Usage::default(), |response| response.usage),
+    });
+    result
+}
+
+async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
+    let mut call = bounded(cx, request);
+    let ended = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
+    ModelKind::settle(ended)
+}
+
+fn request_fingerprint(request: &ModelRequest) -> u64 {
+    let messages: Vec<_> = request.messages.iter().collect();
+    let tools: Vec<_> = request.tools.iter().map(|tool| &tool.name).collect();
+    fingerprint(&(
+        request.instruction.as_deref(),
+        messages,
+        tools,
+        &request.params,
+    ))
+}
+
+/// A model call that completed, well or not. One that was cut off has not, and is made again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Recorded {
+    Ok(ModelResponse),
+    Failed {
+        kind: ModelErrorKind,
+        message: String,
+        retry_after: Option<Duration>,
+        fatal: bool,
+    },
+}
+
+impl Recorded {
+    fn of_error(error: &Error) -> Option<Self> {
+        let error = error.model_error()?;
+        Some(Self::Failed {
+            kind: error.kind(),
+            message: error.to_string(),
+            retry_after: error.retry_after(),
+            fatal: error.is_fatal(),
+        })
+    }
+
+    fn into_result(self) -> Result<ModelResponse, Error> {
+        match self {
+            Self::Ok(response) => Ok(response),
+            Self::Failed {
+                kind,
+                message,
+                retry_after,
+                fatal,
+            } => {
+                let mut error = ModelError::new(kind, message);
+                if let Some(after) = retry_after {
+                    error = error.with_retry_after(after);
+                }
+                if fatal {
+                    error = error.fatal();
+                }
+                Err(error.into())
+            }
+        }
+    }
+}

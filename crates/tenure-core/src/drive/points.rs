@@ -1,0 +1,288 @@
+//! The points of a turn, as sequences.
+
+use super::input::Input;
+use super::report::TurnEnd;
+use super::turn::{Continued, Turn, Work};
+use crate::BoxFuture;
+use crate::context::{Cx, TurnCx};
+use crate::error::Error;
+use crate::hook::{After, Entry, Flow, HookAction, HookError, JumpTarget, Point};
+use crate::kernel::{Carried, Sequence};
+use crate::message::Message;
+use crate::model::{ModelParams, ModelRequest, ModelResponse};
+use crate::outcome::Outcome;
+use crate::step::{decode, fingerprint};
+use crate::sync::atomic::Ordering;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::ops::ControlFlow;
+
+fn flow(finish: &mut Option<String>, decision: Flow) -> ControlFlow<()> {
+    match decision {
+        Flow::Continue => ControlFlow::Continue(()),
+        Flow::Finish(output) => {
+            *finish = Some(output);
+            ControlFlow::Break(())
+        }
+    }
+}
+
+pub(super) struct BeforeAgent<'w> {
+    pub(super) turn: &'w Turn,
+    pub(super) input: &'w mut Input,
+    pub(super) finish: Option<String>,
+    pub(super) place: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BeganRecord {
+    flow: Flow,
+    input: Input,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    carried: Option<Value>,
+}
+
+impl Sequence for BeforeAgent<'_> {
+    const POINT: Point = Point::BeforeAgent;
+    type Out = Flow;
+
+    #[inline]
+    fn call<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        entry.hook.before_agent(TurnCx::new(cx), self.input)
+    }
+
+    #[inline]
+    fn accept(&mut self, entry: &Entry, out: Flow) -> ControlFlow<()> {
+        if entry.observes {
+            ControlFlow::Continue(())
+        } else {
+            flow(&mut self.finish, out)
+        }
+    }
+
+    #[inline]
+    fn entered(&mut self, place: usize) {
+        self.place = place;
+        self.turn.entered.store(place + 1, Ordering::Release);
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self.input)
+    }
+
+    fn record(&self, out: &Flow) -> Value {
+        let carried = self
+            .turn
+            .data
+            .carried
+            .lock()
+            .iter()
+            .rev()
+            .find_map(|(place, value)| match value {
+                Carried::Recorded(value) if *place == self.place => Some(value.clone()),
+                _ => None,
+            });
+        let record = BeganRecord {
+            flow: out.clone(),
+            input: self.input.clone(),
+            carried,
+        };
+        serde_json::to_value(record).unwrap_or_default()
+    }
+
+    fn replay(&mut self, record: Value) -> Result<Flow, Error> {
+        let BeganRecord {
+            flow,
+            input,
+            carried,
+        } = decode(record)?;
+        *self.input = input;
+        if let Some(value) = carried {
+            self.turn
+                .data
+                .carried
+                .lock()
+                .push((self.place, Carried::Recorded(value)));
+        }
+        Ok(flow)
+    }
+}
+
+pub(super) struct BeforeModel<'w> {
+    pub(super) request: &'w mut ModelRequest,
+    pub(super) finish: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RequestRecord {
+    flow: Flow,
+    instruction: Option<String>,
+    params: ModelParams,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    messages: Option<Vec<Message>>,
+    persist: bool,
+}
+
+impl Sequence for BeforeModel<'_> {
+    const POINT: Point = Point::BeforeModel;
+    type Out = Flow;
+
+    #[inline]
+    fn call<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        entry.hook.before_model(TurnCx::new(cx), self.request)
+    }
+
+    #[inline]
+    fn accept(&mut self, entry: &Entry, out: Flow) -> ControlFlow<()> {
+        if entry.observes {
+            ControlFlow::Continue(())
+        } else {
+            flow(&mut self.finish, out)
+        }
+    }
+
+    fn record(&self, out: &Flow) -> Value {
+        let request = &*self.request;
+        let edited = request.messages.is_edited();
+        serde_json::to_value(RequestRecord {
+            flow: out.clone(),
+            instruction: request.instruction.as_deref().map(str::to_owned),
+            params: request.params.clone(),
+            messages: edited.then(|| request.messages.iter().cloned().collect()),
+            persist: request.persisted(),
+        })
+        .unwrap_or_default()
+    }
+
+    fn replay(&mut self, record: Value) -> Result<Flow, Error> {
+        let record: RequestRecord = decode(record)?;
+        self.request.instruction = record.instruction.map(Into::into);
+        self.request.params = record.params;
+        if let Some(messages) = record.messages {
+            *self.request.messages.edit() = messages;
+        }
+        if record.persist {
+            self.request.persist();
+        }
+        Ok(record.flow)
+    }
+}
+
+/// What the `after_model` hooks decided together.
+pub(super) struct AfterModel {
+    pub(super) response: ModelResponse,
+    pub(super) reject: Option<String>,
+    pub(super) jump: Option<JumpTarget>,
+    pub(super) approved: bool,
+}
+
+impl Sequence for AfterModel {
+    const POINT: Point = Point::AfterModel;
+    type Out = HookAction;
+
+    #[inline]
+    fn call<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<HookAction, HookError>> {
+        entry.hook.after_model(TurnCx::new(cx), &self.response)
+    }
+
+    /// Every entry is called, whatever another decided; they are called from the inside out, so of
+    /// several jumps the last one is the outermost.
+    #[inline]
+    fn accept(&mut self, entry: &Entry, out: HookAction) -> ControlFlow<()> {
+        if !entry.observes {
+            match out {
+                HookAction::Continue => {}
+                HookAction::Approve => self.approved = true,
+                HookAction::Reject(reason) => {
+                    self.reject.get_or_insert(reason);
+                }
+                HookAction::Modify(response) => self.response = *response,
+                HookAction::JumpTo(target) => self.jump = Some(target),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(&self.response)
+    }
+
+    fn record(&self, out: &HookAction) -> Value {
+        serde_json::to_value(out).unwrap_or_default()
+    }
+
+    fn replay(&mut self, record: Value) -> Result<HookAction, Error> {
+        decode(record)
+    }
+}
+
+pub(super) struct AfterAgent<'w> {
+    pub(super) work: &'w mut Work,
+    pub(super) outcome: Outcome,
+    pub(super) usage: crate::model::Usage,
+    /// Entries from this place on were not entered, or have ended already.
+    pub(super) below: usize,
+    pub(super) place: usize,
+}
+
+impl Sequence for AfterAgent<'_> {
+    const POINT: Point = Point::AfterAgent;
+    type Out = After;
+
+    #[inline]
+    fn call<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<After, HookError>> {
+        let Work {
+            output,
+            error,
+            request,
+            ..
+        } = &mut *self.work;
+        let mut end = TurnEnd {
+            outcome: self.outcome,
+            error: error.as_ref(),
+            output,
+            history: request.messages.history(),
+            usage: self.usage,
+        };
+        Box::pin(async move { entry.hook.after_agent(TurnCx::new(cx), &mut end).await })
+    }
+
+    fn accept(&mut self, entry: &Entry, out: After) -> ControlFlow<()> {
+        match out {
+            After::Continue(message)
+                if self.outcome.is_ok()
+                    && self.work.continued == Continued::No
+                    && !entry.observes =>
+            {
+                // This entry and those outside it end later.
+                self.work.continued = Continued::Asked(message, self.place + 1);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn skips(&self, place: usize, _entry: &Entry) -> bool {
+        place >= self.below
+    }
+
+    fn entered(&mut self, place: usize) {
+        self.place = place;
+    }
+}

@@ -1,0 +1,146 @@
+//! A turn whose text is handed out while it is made.
+
+use super::input::Input;
+use super::report::TurnReport;
+use super::turn::TurnOptions;
+use crate::BoxFuture;
+use crate::agent::Agent;
+use crate::error::Error;
+use crate::hook::Hold;
+use crate::sync::Mutex;
+use futures_core::Stream;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Where a turn puts its text.
+#[derive(Default)]
+pub(crate) struct Sink {
+    state: Mutex<SinkState>,
+}
+
+#[derive(Default)]
+struct SinkState {
+    ready: VecDeque<String>,
+    /// How many bytes of the current response went out as deltas.
+    sent: usize,
+}
+
+impl Sink {
+    /// A piece of a response, straight from the model.
+    pub(super) fn delta(&self, text: &str, hold: Hold) {
+        if hold == Hold::Nothing && !text.is_empty() {
+            let mut state = self.state.lock();
+            state.sent += text.len();
+            state.ready.push_back(text.to_owned());
+        }
+    }
+
+    /// A response whose deltas went out: what the model did not stream follows.
+    pub(super) fn catch_up(&self, text: &str) {
+        let mut state = self.state.lock();
+        let sent = std::mem::take(&mut state.sent);
+        if let Some(rest) = text.get(sent..).filter(|rest| !rest.is_empty()) {
+            state.ready.push_back(rest.to_owned());
+        }
+    }
+
+    /// A text that was held back.
+    pub(super) fn say(&self, text: &str) {
+        if !text.is_empty() {
+            self.state.lock().ready.push_back(text.to_owned());
+        }
+    }
+
+    fn pop(&self) -> Option<String> {
+        self.state.lock().ready.pop_front()
+    }
+}
+
+/// A turn in flight: its text while it is made, and its report at the end.
+///
+/// Output is held back for as long as a hook that may still change it has not seen it. Dropping the
+/// stream cancels the turn, as dropping the future of [`Agent::run`] does.
+///
+/// It is a [`Stream`] of text; [`TurnStream::next`] needs no other crate.
+#[must_use = "a stream does nothing unless it is read"]
+pub struct TurnStream<'a> {
+    sink: Arc<Sink>,
+    state: State<'a>,
+}
+
+enum State<'a> {
+    Running(BoxFuture<'a, Result<TurnReport, Error>>),
+    Ended(Result<TurnReport, Error>),
+}
+
+impl<'a> TurnStream<'a> {
+    pub(crate) fn new(
+        agent: &'a Agent,
+        input: Input,
+        mut options: TurnOptions,
+        refused: Option<Error>,
+    ) -> Self {
+        let sink = Arc::new(Sink::default());
+        options.sink = Some(sink.clone());
+        let state = match refused {
+            Some(error) => State::Ended(Err(error)),
+            None => State::Running(Box::pin(async move {
+                super::drive(agent.inner(), input, Some(Box::new(options))).await
+            })),
+        };
+        Self { sink, state }
+    }
+
+    /// The next piece of text, or `None` when the turn has ended.
+    pub async fn next(&mut self) -> Option<String> {
+        poll_fn(|cx| self.poll_text(cx)).await
+    }
+
+    /// Reads the rest, and returns the turn's report.
+    pub async fn finish(mut self) -> Result<TurnReport, Error> {
+        while self.next().await.is_some() {}
+        match self.state {
+            State::Ended(result) => result,
+            State::Running(run) => run.await,
+        }
+    }
+
+    fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        loop {
+            if let Some(text) = self.sink.pop() {
+                return Poll::Ready(Some(text));
+            }
+            match &mut self.state {
+                State::Ended(_) => return Poll::Ready(None),
+                State::Running(run) => match run.as_mut().poll(cx) {
+                    Poll::Ready(result) => self.state = State::Ended(result),
+                    Poll::Pending => match self.sink.pop() {
+                        Some(text) => return Poll::Ready(Some(text)),
+                        None => return Poll::Pending,
+                    },
+                },
+            }
+        }
+    }
+}
+
+impl Stream for TurnStream<'_> {
+    type Item = String;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
+        self.poll_text(cx)
+    }
+}
+
+impl fmt::Debug for TurnStream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ended = matches!(self.state, State::Ended(_));
+        f.debug_struct("TurnStream")
+            .field("ended", &ended)
+            .finish_non_exhaustive()
+    }
+}

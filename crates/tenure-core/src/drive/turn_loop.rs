@@ -1,0 +1,312 @@
+//! The loop: ask the model, call its tools, until it has said what it has to say.
+
+use super::output::CORRECTIONS;
+use super::points::{AfterModel, BeforeAgent, BeforeModel};
+use super::tools::{call_tools, synthetic};
+use super::turn::{Continued, Turn, Work};
+use crate::error::{Error, ErrorKind};
+use crate::hook::{Chain, Hold, JumpTarget, Point, Points};
+use crate::kernel::{Around, Clocks, Ends, ModelKind, Site, sequence};
+use crate::message::{Message, ToolCall, ToolStatus};
+use crate::model::{ModelRequest, ModelResponse};
+use crate::phase::Phase;
+use crate::sync::atomic::Ordering;
+use std::sync::Arc;
+
+const SHAPES_REQUEST: Points = Points::NONE
+    .with(Point::BeforeModel)
+    .with(Point::WrapModelCall);
+
+/// Runs the body of a turn. When it returns, the conversation in `work` is valid (G8).
+pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
+    let site = Site::of_turn(turn);
+    let chain = &*turn.inner.blueprint.chain;
+    match std::mem::replace(&mut work.continued, Continued::No) {
+        Continued::No => {
+            if let Some(output) = begin(&site, turn, chain, work).await? {
+                finish(turn, work, output);
+                return Ok(());
+            }
+        }
+        Continued::Asked(message, below) => {
+            work.continued = Continued::Yes(below);
+            work.output = None;
+            work.request
+                .messages
+                .history_mut()
+                .push(Message::User { text: message });
+        }
+        done @ Continued::Yes(_) => work.continued = done,
+    }
+    let max_steps = turn.inner.config().max_steps;
+    loop {
+        if site.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        if turn.steps_made() >= max_steps {
+            return Err(too_many(max_steps));
+        }
+        turn.shift(&site, Phase::AwaitingLlmResponse).await?;
+        turn.count_step();
+
+        let response = match ask_model(&site, chain, work).await? {
+            Asked::Answered(response) => response,
+            Asked::Finished(output) => {
+                finish(turn, work, output);
+                return Ok(());
+            }
+        };
+        turn.charge(response.usage);
+        turn.shift(&site, Phase::AnalyzingLlmResponse).await?;
+
+        let decided = decide(&site, chain, work, response).await?;
+        let mut response = decided.response;
+        if !response.calls.is_empty() {
+            name_calls(turn, &mut response.calls);
+        }
+        release(turn, chain, &response);
+        let has_calls = !response.calls.is_empty();
+        work.request
+            .messages
+            .history_mut()
+            .push(response.into_message());
+
+        match decided.jump {
+            None if has_calls => call_tools(&site, turn, work, decided.approved).await?,
+            None => match wrong_form(turn, work)? {
+                None => return Ok(()),
+                Some(correction) => {
+                    work.request
+                        .messages
+                        .history_mut()
+                        .push(Message::User { text: correction });
+                }
+            },
+            Some(target) => {
+                skip_calls(work);
+                if target == JumpTarget::End {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Opens the turn's scope. `Some` is the output of a hook that finished it.
+#[inline]
+async fn begin(
+    site: &Site<'_>,
+    turn: &Turn,
+    chain: &Chain,
+    work: &mut Work,
+) -> Result<Option<String>, Error> {
+    let mut finish = None;
+    if chain.has(Point::BeforeAgent) {
+        let mut before = BeforeAgent {
+            turn,
+            input: &mut work.input,
+            finish: None,
+            place: 0,
+        };
+        sequence(site, chain, Ends::No, &mut before).await?;
+        finish = before.finish;
+    }
+    if finish.is_none() {
+        turn.entered.store(chain.entries.len(), Ordering::Release);
+    }
+    let text = std::mem::take(&mut work.input.text);
+    work.request
+        .messages
+        .history_mut()
+        .push(Message::User { text });
+    Ok(finish)
+}
+
+/// A hook gave the output. The conversation keeps it as what the agent said.
+#[cold]
+fn finish(turn: &Turn, work: &mut Work, output: String) {
+    if let Some(sink) = turn.sink() {
+        sink.say(&output);
+    }
+    work.request
+        .messages
+        .history_mut()
+        .push(Message::assistant(output));
+}
+
+enum Asked {
+    Answered(ModelResponse),
+    Finished(String),
+}
+
+#[inline]
+async fn ask_model(site: &Site<'_>, chain: &Chain, work: &mut Work) -> Result<Asked, Error> {
+    // Without hooks that shape the request, the loop's own is lent; else they get a copy, whose
+    // parts are shared.
+    if !chain.mask.intersects(SHAPES_REQUEST) {
+        return call_model(site, chain, &mut work.request)
+            .await
+            .map(Asked::Answered);
+    }
+    let mut request = work.request.clone();
+    if chain.has(Point::BeforeModel) {
+        let mut before = BeforeModel {
+            request: &mut request,
+            finish: None,
+        };
+        sequence(site, chain, Ends::No, &mut before).await?;
+        if let Some(output) = before.finish {
+            return Ok(Asked::Finished(output));
+        }
+        if request.persisted() {
+            persist(work, &request)?;
+        }
+    }
+    call_model(site, chain, &mut request)
+        .await
+        .map(Asked::Answered)
+}
+
+#[inline]
+async fn call_model(
+    site: &Site<'_>,
+    chain: &Chain,
+    request: &mut ModelRequest,
+) -> Result<ModelResponse, Error> {
+    let wraps = chain.calls(Point::WrapModelCall);
+    let clocks = Clocks::for_wraps(wraps.len());
+    let around = Around::<ModelKind> {
+        site,
+        entries: &chain.entries,
+        wraps,
+        clocks: &clocks,
+        batch: None,
+        inside: None,
+    };
+    around.call(request).await
+}
+
+/// Keeps the messages of an edited request as the conversation.
+#[cold]
+fn persist(work: &mut Work, request: &ModelRequest) -> Result<(), Error> {
+    if let Some(defect) = request.messages.defect() {
+        return Err(Error::new(
+            ErrorKind::History,
+            format!("a hook wanted to keep messages that are not a valid history: {defect}"),
+        )
+        .caused_by(defect));
+    }
+    *work.request.messages.history_mut() = request.messages.to_history();
+    work.request.instruction = request.instruction.clone();
+    Ok(())
+}
+
+/// Asks the `after_model` hooks.
+#[inline]
+async fn decide(
+    site: &Site<'_>,
+    chain: &Chain,
+    work: &mut Work,
+    response: ModelResponse,
+) -> Result<AfterModel, Error> {
+    let mut after = AfterModel {
+        response,
+        reject: None,
+        jump: None,
+        approved: false,
+    };
+    if chain.has(Point::AfterModel) {
+        sequence(site, chain, Ends::No, &mut after).await?;
+        if let Some(reason) = after.reject.take() {
+            return Err(Error::denied(reason));
+        }
+        if after.jump == Some(JumpTarget::Model) {
+            if work.jumped {
+                return Err(Error::new(
+                    ErrorKind::Hook,
+                    "an after_model hook jumped to the model a second time; a turn has one such \
+                     jump",
+                ));
+            }
+            work.jumped = true;
+        }
+    }
+    Ok(after)
+}
+
+/// Hands a response to whoever reads the stream, once every hook that may change it has seen it.
+#[inline]
+fn release(turn: &Turn, chain: &Chain, response: &ModelResponse) {
+    if let Some(sink) = turn.sink() {
+        match chain.hold {
+            Hold::Nothing => sink.catch_up(&response.text),
+            Hold::Response => sink.say(&response.text),
+            Hold::Turn => {}
+        }
+    }
+}
+
+/// Gives a name to calls that have none, or somebody else's: results are paired by it.
+#[inline]
+fn name_calls(turn: &Turn, calls: &mut [ToolCall]) {
+    for at in 0..calls.len() {
+        let id = &calls[at].id;
+        if id.is_empty() || calls[..at].iter().any(|other| other.id == *id) {
+            calls[at].id = Arc::from(format!("call_{}_{at}", turn.steps_made()));
+        }
+    }
+}
+
+/// A jump leaves the tool calls of the newest message unmade.
+#[cold]
+fn skip_calls(work: &mut Work) {
+    let history = work.request.messages.history_mut();
+    let skipped: Vec<_> = history
+        .last()
+        .map(Message::calls)
+        .unwrap_or_default()
+        .iter()
+        .map(|call| synthetic(call, ToolStatus::NotExecuted, "the call was not made"))
+        .collect();
+    history.extend(skipped.into_iter().map(Message::Tool));
+}
+
+/// What to tell the model about the form of its answer, if that is wrong.
+#[inline]
+fn wrong_form(turn: &Turn, work: &mut Work) -> Result<Option<String>, Error> {
+    let Some(check) = turn
+        .options
+        .as_ref()
+        .and_then(|options| options.check.as_ref())
+    else {
+        return Ok(None);
+    };
+    let text = work
+        .request
+        .messages
+        .history()
+        .last()
+        .map_or("", Message::text);
+    let Err(reason) = check.check(text) else {
+        return Ok(None);
+    };
+    if work.corrections >= CORRECTIONS {
+        return Err(Error::new(
+            ErrorKind::Output,
+            format!("the model's answer has another form than asked for: {reason}"),
+        ));
+    }
+    work.corrections += 1;
+    Ok(Some(format!(
+        "Your answer could not be read: {reason}. Answer again with JSON only, in the form asked \
+         for."
+    )))
+}
+
+#[cold]
+fn too_many(max_steps: usize) -> Error {
+    Error::new(
+        ErrorKind::MaxSteps,
+        format!("the model did not come to an end within {max_steps} steps"),
+    )
+}

@@ -1,0 +1,326 @@
+//! The one error of this crate.
+
+use crate::drive::TurnReport;
+use crate::model::ModelError;
+use crate::outcome::Outcome;
+use crate::phase::{AgentState, IllegalTransition};
+use crate::state::StateViolation;
+use std::fmt;
+use std::sync::Arc;
+
+/// Any error, boxed.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What went wrong, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Something that a person wrote is wrong: a limit, a name, an order.
+    Invalid,
+    /// The agent is not ready; [`Error::state`] says what it is.
+    NotReady,
+    /// The table does not allow the transition.
+    IllegalTransition,
+    /// Startup failed; the agent was rolled back unless configured otherwise.
+    Startup,
+    /// A guard, a decision or a person said no.
+    Denied,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Its time was up.
+    TimedOut,
+    /// Code panicked.
+    Panicked,
+    /// The model did not come to an end within the allowed steps.
+    MaxSteps,
+    /// The model failed; [`Error::model_error`] says how.
+    Model,
+    /// A tool failed in a way that the agent cannot survive.
+    Tool,
+    /// A hook failed.
+    Hook,
+    /// State was written by somebody who does not own it.
+    State,
+    /// A person could not be asked.
+    Ask,
+    /// The record of a run and the run itself differ.
+    Replay,
+    /// Messages are not a valid history.
+    History,
+    /// The answer does not have the form that was asked for.
+    Output,
+}
+
+/// Everything that can go wrong in this crate.
+///
+/// A turn that did not end well is one error that carries its outcome and its report:
+/// [`Error::outcome`], [`Error::report`].
+#[derive(Clone)]
+pub struct Error(Arc<Repr>);
+
+struct Repr {
+    kind: ErrorKind,
+    message: String,
+    source: Option<BoxError>,
+    report: Option<TurnReport>,
+    fatal: bool,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Arc::new(Repr {
+            kind,
+            message: message.into(),
+            source: None,
+            report: None,
+            fatal: false,
+        }))
+    }
+
+    /// Something that a person wrote is wrong. The message says what, and what to do.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// A refusal, as a guard or a person gives it.
+    pub fn denied(reason: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Denied, reason)
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::new(ErrorKind::Cancelled, "the turn was cancelled")
+    }
+
+    /// Changes an error that nobody else holds; a shared one becomes the cause of a new one.
+    fn change(mut self, change: impl FnOnce(&mut Repr)) -> Self {
+        if Arc::get_mut(&mut self.0).is_none() {
+            let mut outer = Self::new(self.0.kind, self.0.message.clone()).fatal(self.0.fatal);
+            if let Some(repr) = Arc::get_mut(&mut outer.0) {
+                repr.source = Some(Box::new(self));
+            }
+            self = outer;
+        }
+        if let Some(repr) = Arc::get_mut(&mut self.0) {
+            change(repr);
+        }
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn caused_by(self, source: impl Into<BoxError>) -> Self {
+        self.change(|repr| repr.source = Some(source.into()))
+    }
+
+    #[must_use]
+    pub(crate) fn fatal(self, fatal: bool) -> Self {
+        if fatal && !self.0.fatal {
+            self.change(|repr| repr.fatal = true)
+        } else {
+            self
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn with_report(self, report: TurnReport) -> Self {
+        self.change(|repr| repr.report = Some(report))
+    }
+
+    pub(crate) fn not_ready(state: AgentState, wanted: &str) -> Self {
+        let help = match state {
+            AgentState::Uninitialized => "; call startup() first",
+            AgentState::Initializing => "; wait for ready()",
+            AgentState::Busy => "; wait for ready(), or use handle() for concurrent requests",
+            AgentState::Paused => "; call resume() first",
+            AgentState::Error | AgentState::ShuttingDown | AgentState::Terminated => {
+                "; build a new instance"
+            }
+            AgentState::Ready => "",
+        };
+        Self::new(
+            ErrorKind::NotReady,
+            format!("agent must be in {wanted} state, but it is {state}{help}"),
+        )
+        .caused_by(NotReady(state))
+    }
+
+    /// What went wrong, in one word.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The outcome that this error means for a turn or a scope.
+    pub fn outcome(&self) -> Outcome {
+        match self.0.kind {
+            ErrorKind::Denied => Outcome::Denied,
+            ErrorKind::Cancelled => Outcome::Cancelled,
+            ErrorKind::TimedOut => Outcome::TimedOut,
+            ErrorKind::Panicked => Outcome::Panicked,
+            ErrorKind::MaxSteps => Outcome::MaxSteps,
+            _ => Outcome::Failed,
+        }
+    }
+
+    /// The report of the turn that ended with this error.
+    pub fn report(&self) -> Option<&TurnReport> {
+        self.0.report.as_ref()
+    }
+
+    /// The report of the turn that ended with this error.
+    pub fn into_report(self) -> Option<TurnReport> {
+        match Arc::try_unwrap(self.0) {
+            Ok(repr) => repr.report,
+            Err(shared) => shared.report.clone(),
+        }
+    }
+
+    /// The model's own error, if a model failed.
+    pub fn model_error(&self) -> Option<&ModelError> {
+        self.cause()
+    }
+
+    /// The state the agent was in, if it was not ready.
+    pub fn state(&self) -> Option<AgentState> {
+        self.cause::<NotReady>().map(|not_ready| not_ready.0)
+    }
+
+    /// The transition that the table did not allow.
+    pub fn illegal_transition(&self) -> Option<&IllegalTransition> {
+        self.cause()
+    }
+
+    /// The write that was refused.
+    pub fn state_violation(&self) -> Option<&StateViolation> {
+        self.cause()
+    }
+
+    /// Whether the same call may well succeed later. Cancelled, denied and timed-out turns, and
+    /// whatever a person has to mend, are not retryable.
+    pub fn is_retryable(&self) -> bool {
+        !self.0.fatal && self.model_error().is_some_and(ModelError::is_retryable)
+    }
+
+    /// Whether the agent shuts down for it.
+    pub fn is_fatal(&self) -> bool {
+        self.0.fatal
+    }
+
+    /// Whether a guard, a decision or a person said no.
+    pub fn is_denied(&self) -> bool {
+        self.0.kind == ErrorKind::Denied
+    }
+
+    /// Whether somebody cancelled it.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.kind == ErrorKind::Cancelled
+    }
+
+    /// Whether its time was up.
+    pub fn is_timeout(&self) -> bool {
+        self.0.kind == ErrorKind::TimedOut
+    }
+
+    /// The first cause of type `T`.
+    fn cause<T: std::error::Error + 'static>(&self) -> Option<&T> {
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Error");
+        debug
+            .field("kind", &self.0.kind)
+            .field("message", &self.0.message);
+        if let Some(source) = &self.0.source {
+            debug.field("source", source);
+        }
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<ModelError> for Error {
+    #[cold]
+    fn from(error: ModelError) -> Self {
+        let fatal = error.is_fatal();
+        Error::new(ErrorKind::Model, error.to_string())
+            .caused_by(error)
+            .fatal(fatal)
+    }
+}
+
+impl From<IllegalTransition> for Error {
+    #[cold]
+    fn from(error: IllegalTransition) -> Self {
+        Error::new(ErrorKind::IllegalTransition, error.to_string()).caused_by(error)
+    }
+}
+
+impl From<StateViolation> for Error {
+    #[cold]
+    fn from(error: StateViolation) -> Self {
+        Error::new(ErrorKind::State, error.to_string()).caused_by(error)
+    }
+}
+
+#[derive(Debug)]
+struct NotReady(AgentState);
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "agent is {}", self.0)
+    }
+}
+
+impl std::error::Error for NotReady {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ModelErrorKind;
+
+    #[test]
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn the_model_error_is_found_behind_other_causes() {
+        let model = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+        let error = Error::new(ErrorKind::Hook, "hook failed").caused_by(Error::from(model));
+        assert_eq!(
+            error.model_error().map(ModelError::kind),
+            Some(ModelErrorKind::RateLimited)
+        );
+        assert!(error.is_retryable());
+    }
+
+    #[test]
+    fn not_ready_names_the_state_and_what_to_do() {
+        let error = Error::not_ready(AgentState::Uninitialized, "ready");
+        assert_eq!(error.state(), Some(AgentState::Uninitialized));
+        assert_eq!(
+            error.to_string(),
+            "agent must be in ready state, but it is uninitialized; call startup() first"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! The kinds of events.
+
+use crate::hook::Point;
+use crate::message::ToolStatus;
+use crate::model::Usage;
+use crate::outcome::{ExitReason, Outcome};
+use crate::phase::{AgentState, Phase};
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", content = "data", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The agent entered a phase.
+    PhaseEntered {
+        /// Where it came from.
+        from: Phase,
+        /// Where it is.
+        to: Phase,
+        /// Why it is over, if it is.
+        reason: Option<ExitReason>,
+    },
+    /// Startup has come this far.
+    Startup {
+        /// The state it is in now.
+        state: AgentState,
+    },
+    /// Shutdown has come this far.
+    Shutdown {
+        /// The state it is in now.
+        state: AgentState,
+        /// Why it is over, once it is.
+        reason: Option<ExitReason>,
+    },
+    /// A turn began.
+    TurnStarted,
+    /// A turn ended.
+    TurnEnded {
+        /// How.
+        outcome: Outcome,
+        /// What it cost.
+        usage: Usage,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A chat began.
+    ChatStarted {
+        /// The chat's id.
+        chat: Arc<str>,
+    },
+    /// A chat ended.
+    ChatEnded {
+        /// The chat's id.
+        chat: Arc<str>,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A hook was called.
+    HookStarted {
+        /// Its name.
+        hook: Arc<str>,
+        /// The point.
+        #[serde(serialize_with = "point_name")]
+        point: Point,
+    },
+    /// A hook call ended.
+    HookEnded {
+        /// Its name.
+        hook: Arc<str>,
+        /// The point.
+        #[serde(serialize_with = "point_name")]
+        point: Point,
+        /// How.
+        outcome: Outcome,
+        /// How long it took, inner calls included.
+        took: Duration,
+    },
+    /// A model call began.
+    ModelStarted {
+        /// Which call of the turn it is, counted from one.
+        step: usize,
+    },
+    /// A model call ended.
+    ModelEnded {
+        /// Which call of the turn it is, counted from one.
+        step: usize,
+        /// How.
+        outcome: Outcome,
+        /// What it cost.
+        usage: Usage,
+    },
+    /// A tool call began: its wraps are about to see it.
+    ToolStarted {
+        /// The call's id.
+        call: Arc<str>,
+        /// The tool's name.
+        tool: Arc<str>,
+    },
+    /// A tool's body is running.
+    ToolExecuting {
+        /// The call's id.
+        call: Arc<str>,
+        /// The tool's name.
+        tool: Arc<str>,
+    },
+    /// A tool call ended.
+    ToolEnded {
+        /// The call's id.
+        call: Arc<str>,
+        /// The tool's name.
+        tool: Arc<str>,
+        /// How.
+        status: ToolStatus,
+    },
+    /// A person is asked.
+    Asked {
+        /// The ask's id.
+        ask: Arc<str>,
+        /// What is asked.
+        prompt: String,
+    },
+    /// A person answered, or nobody did in time.
+    Answered {
+        /// The ask's id.
+        ask: Arc<str>,
+        /// The decision's name.
+        decision: &'static str,
+    },
+    /// An instance was spawned by another.
+    Spawned {
+        /// The name of the new one.
+        child: Arc<str>,
+    },
+    /// Something that the instance acquired could not be released.
+    ResourceLeaked {
+        /// What.
+        resource: Arc<str>,
+        /// Why.
+        reason: String,
+    },
+}
+
+fn point_name<S: Serializer>(point: &Point, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(point.as_str())
+}
+
+impl EventKind {
+    /// The event's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::PhaseEntered { to, .. } => to.event_name(),
+            Self::Startup { .. } => "agent.startup",
+            Self::Shutdown { .. } => "agent.shutdown",
+            Self::TurnStarted => "agent.turn.started",
+            Self::TurnEnded { .. } => "agent.turn.ended",
+            Self::ChatStarted { .. } => "chat.started",
+            Self::ChatEnded { .. } => "chat.ended",
+            Self::HookStarted { .. } => "hook.started",
+            Self::HookEnded { .. } => "hook.ended",
+            Self::ModelStarted { .. } => "model.started",
+            Self::ModelEnded { .. } => "model.ended",
+            Self::ToolStarted { .. } => "tool.started",
+            Self::ToolExecuting { .. } => "tool.executing",
+            Self::ToolEnded { .. } => "tool.ended",
+            Self::Asked { .. } => "ask.requested",
+            Self::Answered { .. } => "ask.answered",
+            Self::Spawned { .. } => "agent.spawned",
+            Self::ResourceLeaked { .. } => "resource.leaked",
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Entries, compiled per point once, when an agent is built.
+
+use super::order;
+use super::{AgentLifecycle, Origin, Point, Points, Policy, Registration};
+use crate::phase::{Phase, PhasePattern};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The limits that count where a registration names none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Defaults {
+    pub(crate) hook: Duration,
+    pub(crate) observer: Duration,
+    pub(crate) end: Duration,
+}
+
+/// One hook at its place in the chain.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) name: Arc<str>,
+    pub(crate) hook: Arc<dyn AgentLifecycle>,
+    pub(crate) points: Points,
+    pub(crate) observes: bool,
+    pub(crate) origin: Origin,
+    pub(crate) inherited: bool,
+    limit: Duration,
+    end_limit: Duration,
+    policies: [Policy; 11],
+    transition: Option<(PhasePattern, PhasePattern)>,
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn policy(&self, point: Point) -> Policy {
+        self.policies[point as usize]
+    }
+
+    #[inline]
+    pub(crate) fn limit(&self, point: Point) -> Duration {
+        if point.is_end() {
+            self.end_limit
+        } else {
+            self.limit
+        }
+    }
+
+    pub(crate) fn wants_transition(&self, from: Phase, to: Phase) -> bool {
+        self.transition
+            .is_none_or(|(source, target)| source.matches(from) && target.matches(to))
+    }
+
+    /// A guard denies wherever it can, and comes along to clones (G11).
+    pub(crate) fn is_guard(&self) -> bool {
+        self.points
+            .iter()
+            .any(|point| self.policy(point) == Policy::Deny)
+    }
+}
+
+/// How far output is held back from a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hold {
+    /// Deltas go out as they come.
+    Nothing,
+    /// A response goes out when every wrap and every `after_model` has seen it.
+    Response,
+    /// Output goes out when every `after_agent` has seen it.
+    Turn,
+}
+
+/// The entries of an agent, in order and per point.
+pub(crate) struct Chain {
+    pub(crate) entries: Box<[Entry]>,
+    /// Which entries each point calls, in the order in which it calls them.
+    calls: [Box<[u16]>; 11],
+    pub(crate) mask: Points,
+    pub(crate) hold: Hold,
+}
+
+impl Chain {
+    /// Sorts, checks and compiles `registrations`. What is wrong is added to `problems`.
+    pub(crate) fn compile(
+        registrations: Vec<Registration>,
+        defaults: Defaults,
+        problems: &mut Vec<String>,
+    ) -> Chain {
+        let sorted = order::resolve(registrations, problems);
+        let entries = sorted
+            .into_iter()
+            .map(|(name, it)| entry(name, it, defaults, problems))
+            .collect();
+        Chain::of(entries)
+    }
+
+    /// This chain with another's guards next to the effect: innermost on wraps, last among
+    /// `before_*`, last to judge in `after_model` (G11).
+    pub(crate) fn with_guards_of(&self, parent: &Chain) -> Chain {
+        let mut entries = self.entries.to_vec();
+        for guard in parent.entries.iter().filter(|entry| entry.is_guard()) {
+            if !entries
+                .iter()
+                .any(|own| Arc::ptr_eq(&own.hook, &guard.hook))
+            {
+                let mut guard = guard.clone();
+                // Only what judges comes along; the guard's begin and end of a life stay home.
+                guard.points = guard
+                    .points
+                    .iter()
+                    .filter(|point| guard.policy(*point) == Policy::Deny)
+                    .filter(|point| *point != Point::OnStart && *point != Point::BeforeChat)
+                    .collect();
+                guard.inherited = true;
+                entries.push(guard);
+            }
+        }
+        Chain::of(entries)
+    }
+
+    fn of(entries: Vec<Entry>) -> Chain {
+        let calls = Point::ALL.map(|point| {
+            let mut calls: Vec<usize> = (0..entries.len())
+                .filter(|at| entries[*at].points.contains(point))
+                .collect();
+            if point.is_end() || point == Point::AfterModel {
+                calls.reverse();
+            }
+            if point == Point::AfterModel {
+                calls.sort_by_key(|at| entries[*at].inherited);
+            }
+            calls.into_iter().map(|at| at as u16).collect()
+        });
+        let mask = entries
+            .iter()
+            .fold(Points::NONE, |mask, entry| mask | entry.points);
+        let held = |points: Points| {
+            entries
+                .iter()
+                .any(|entry| !entry.observes && entry.points.intersects(points))
+        };
+        let hold = if held(Point::AfterAgent.into()) {
+            Hold::Turn
+        } else if held(Points::from(Point::AfterModel).with(Point::WrapModelCall)) {
+            Hold::Response
+        } else {
+            Hold::Nothing
+        };
+        Chain {
+            entries: entries.into(),
+            calls,
+            mask,
+            hold,
+        }
+    }
+
+    /// Whether any entry has the point. One bit test (G10).
+    #[inline]
+    pub(crate) fn has(&self, point: Point) -> bool {
+        self.mask.contains(point)
+    }
+
+    /// The entries that `point` calls, in calling order.
+    #[inline]
+    pub(crate) fn calls(&self, point: Point) -> &[u16] {
+        &self.calls[point as usize]
+    }
+}
+
+fn entry(
+    name: Arc<str>,
+    registration: Registration,
+    defaults: Defaults,
+    problems: &mut Vec<String>,
+) -> Entry {
+    let Registration {
+        hook,
+        points,
+        policy,
+        policy_at,
+        limit,
+        observes,
+        origin,
+        transition,
+        ..
+    } = registration;
+    if u16::try_from(name.len()).is_err() {
+        problems.push("the name of a hook is too long".to_owned());
+    }
+    if limit.is_some_and(|limit| limit.is_zero()) {
+        problems.push(format!(
+            "hook `{name}` has a limit of zero; give it more than zero, or leave the limit out"
+        ));
+    }
+    // A hook without `#[lifecycle]` claims every point, so a policy for all of them says nothing
+    // about ends; only a hook that really has an end is wrong to deny there.
+    let claims_all = points == Points::ALL;
+    let policies = Point::ALL.map(|point| {
+        let judges = !point.is_end() && point != Point::OnTransition;
+        let at = policy_at
+            .iter()
+            .rev()
+            .find(|(at, _)| *at == point)
+            .map(|(_, policy)| *policy);
+        let wanted = at.or(policy);
+        if wanted == Some(Policy::Deny) && !judges && points.contains(point) {
+            if at.is_some() || !claims_all {
+                problems.push(format!(
+                    "hook `{name}` has the policy deny at {point}, which has nothing left to \
+                     deny; use continue there (`policy_at`), or register the end as a hook of \
+                     its own"
+                ));
+            }
+            return Policy::Continue;
+        }
+        match wanted {
+            // A failing end or transition never changes what happened (G5).
+            _ if !judges => Policy::Continue,
+            Some(policy) => policy,
+            None if observes => Policy::Continue,
+            None => Policy::Abort,
+        }
+    });
+    let usual = if observes {
+        defaults.observer
+    } else {
+        defaults.hook
+    };
+    Entry {
+        name,
+        hook,
+        points,
+        observes,
+        origin,
+        inherited: false,
+        limit: limit.unwrap_or(usual),
+        end_limit: limit.unwrap_or(defaults.end),
+        policies,
+        transition,
+    }
+}

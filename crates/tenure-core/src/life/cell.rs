@@ -1,0 +1,155 @@
+//! The protocol between whoever starts, uses and stops an agent.
+//!
+//! Two cells with one writer each. *Life* is moved by compare-and-swap, by whoever starts, pauses
+//! or stops. *Turn* is moved by plain stores, by the one who claimed the turn. A claim sets the
+//! turn and then looks at life; a stop sets life and then looks at the turn; so at least one of
+//! them sees the other, and a turn never begins in an agent that is being stopped.
+//!
+//! This file depends on nothing but phases and `sync`, so that its schedules can be explored.
+
+use crate::phase::Phase;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+pub(crate) struct LifeCell {
+    life: AtomicU8,
+    turn: AtomicU8,
+    waiting: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
+}
+
+impl LifeCell {
+    pub(crate) fn new() -> Self {
+        Self {
+            life: AtomicU8::new(Phase::Uninitialized as u8),
+            turn: AtomicU8::new(Phase::Idle as u8),
+            waiting: AtomicBool::new(false),
+            wakers: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Where the agent is. Life counts first: while it is stopping, that is what it is.
+    #[inline]
+    pub(crate) fn phase(&self) -> Phase {
+        match self.life() {
+            Phase::Idle => phase(self.turn.load(Ordering::Acquire)),
+            life => life,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn life(&self) -> Phase {
+        phase(self.life.load(Ordering::SeqCst))
+    }
+
+    /// The phase of the turn; `Idle` if there is none.
+    #[inline]
+    pub(crate) fn turn(&self) -> Phase {
+        phase(self.turn.load(Ordering::SeqCst))
+    }
+
+    /// Moves life, if it is where it is thought to be. The loser learns where it is.
+    #[inline]
+    pub(crate) fn go(&self, from: Phase, to: Phase) -> Result<(), Phase> {
+        self.life
+            .compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst)
+            .map_err(phase)?;
+        self.notify();
+        Ok(())
+    }
+
+    /// Claims the turn of a ready agent. On failure, the phase that stood in the way.
+    #[inline]
+    pub(crate) fn claim_turn(&self) -> Result<(), Phase> {
+        let claimed = Phase::ProcessingUserInput as u8;
+        self.turn
+            .compare_exchange(
+                Phase::Idle as u8,
+                claimed,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            )
+            .map_err(|_| self.phase())?;
+        match self.life() {
+            Phase::Idle => Ok(()),
+            other => {
+                self.release_turn();
+                Err(other)
+            }
+        }
+    }
+
+    /// Pauses a ready agent. A turn that is claimed at the same moment wins.
+    pub(crate) fn pause(&self) -> Result<(), Phase> {
+        self.go(Phase::Idle, Phase::Paused)?;
+        match self.turn() {
+            Phase::Idle => Ok(()),
+            busy => {
+                // If life moved on meanwhile, it was stopped, and stays so.
+                let _ = self.go(Phase::Paused, Phase::Idle);
+                Err(busy)
+            }
+        }
+    }
+
+    /// Moves the turn. Only the one who claimed it may.
+    #[inline]
+    pub(crate) fn turn_to(&self, to: Phase) {
+        self.turn.store(to as u8, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn release_turn(&self) {
+        self.turn.store(Phase::Idle as u8, Ordering::SeqCst);
+        self.notify();
+    }
+
+    #[inline]
+    fn notify(&self) {
+        if self.waiting.load(Ordering::SeqCst) {
+            self.wake_all();
+        }
+    }
+
+    #[cold]
+    fn wake_all(&self) {
+        let wakers = {
+            let mut wakers = self.wakers.lock();
+            self.waiting.store(false, Ordering::SeqCst);
+            std::mem::take(&mut *wakers)
+        };
+        for waker in wakers {
+            waker.wake();
+        }
+    }
+
+    /// Waits until `until` holds of life and turn, and says where the agent is then.
+    pub(crate) async fn wait(&self, until: impl Fn(Phase, Phase) -> bool) -> Phase {
+        poll_fn(|cx| {
+            if until(self.life(), self.turn()) {
+                return Poll::Ready(self.phase());
+            }
+            {
+                let mut wakers = self.wakers.lock();
+                if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
+                    wakers.push(cx.waker().clone());
+                }
+                self.waiting.store(true, Ordering::SeqCst);
+            }
+            // A change between the look and the registration has woken nobody.
+            if until(self.life(), self.turn()) {
+                Poll::Ready(self.phase())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
+    }
+}
+
+#[inline]
+fn phase(value: u8) -> Phase {
+    Phase::ALL[value as usize]
+}

@@ -1,0 +1,165 @@
+//! What is sent to a model.
+
+use crate::message::{History, HistoryDefect, Message};
+use crate::tool::ToolSpec;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A request to a model.
+///
+/// Its parts are shared with the agent; cloning it copies a few pointers. A hook that edits the
+/// messages copies them, for this call only, unless it calls [`ModelRequest::persist`].
+#[derive(Clone, Debug, Default)]
+pub struct ModelRequest {
+    /// The system instruction. Not part of the messages, so that replacing it never accumulates.
+    pub instruction: Option<Arc<str>>,
+    /// The conversation so far.
+    pub messages: Messages,
+    /// The tools that the model may ask for.
+    pub tools: Arc<[Arc<ToolSpec>]>,
+    /// Everything else that steers the model.
+    pub params: ModelParams,
+    persist: bool,
+}
+
+impl ModelRequest {
+    /// A request of these messages and nothing else.
+    pub fn new(messages: impl Into<Messages>) -> Self {
+        Self {
+            messages: messages.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Keeps the messages of this request as the agent's history from here on.
+    ///
+    /// Messages that are not a valid history (G8) are refused, and the turn fails.
+    pub fn persist(&mut self) {
+        self.persist = true;
+    }
+
+    pub(crate) fn persisted(&self) -> bool {
+        self.persist
+    }
+}
+
+/// What steers a model beside the messages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ModelParams {
+    /// Another model than the agent's, if the model serves several.
+    pub model: Option<Arc<str>>,
+    /// The sampling temperature.
+    pub temperature: Option<f32>,
+    /// The most tokens to write.
+    pub max_tokens: Option<u32>,
+    /// The JSON Schema that the answer has to fit.
+    pub output_schema: Option<Arc<Value>>,
+    /// What a provider takes beyond these.
+    pub extra: Option<Arc<Value>>,
+}
+
+/// The messages of a request: the agent's own history, or an edited copy.
+#[derive(Clone, Debug, Default)]
+pub struct Messages {
+    history: History,
+    edited: Option<Arc<Vec<Message>>>,
+}
+
+impl Messages {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.edited
+            .as_ref()
+            .map_or_else(|| self.history.len(), |edited| edited.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The messages, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Message> {
+        let (shared, edited) = match &self.edited {
+            Some(edited) => (None, Some(edited.iter())),
+            None => (Some(self.history.iter()), None),
+        };
+        shared
+            .into_iter()
+            .flatten()
+            .chain(edited.into_iter().flatten())
+    }
+
+    /// The newest message.
+    pub fn last(&self) -> Option<&Message> {
+        match &self.edited {
+            Some(edited) => edited.last(),
+            None => self.history.last(),
+        }
+    }
+
+    /// The messages for editing. The first call copies them; the agent's history stays as it is.
+    pub fn edit(&mut self) -> &mut Vec<Message> {
+        let history = &self.history;
+        let edited = self
+            .edited
+            .get_or_insert_with(|| Arc::new(history.iter().cloned().collect()));
+        Arc::make_mut(edited)
+    }
+
+    /// Whether a hook has edited these messages.
+    pub fn is_edited(&self) -> bool {
+        self.edited.is_some()
+    }
+
+    /// What is wrong with the messages as a history, if anything.
+    pub fn defect(&self) -> Option<HistoryDefect> {
+        HistoryDefect::find(self.iter())
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    #[inline]
+    pub(crate) fn history_mut(&mut self) -> &mut History {
+        &mut self.history
+    }
+
+    pub(crate) fn to_history(&self) -> History {
+        match &self.edited {
+            Some(edited) => edited.iter().cloned().collect(),
+            None => self.history.clone(),
+        }
+    }
+}
+
+impl From<History> for Messages {
+    fn from(history: History) -> Self {
+        Self {
+            history,
+            edited: None,
+        }
+    }
+}
+
+impl From<Vec<Message>> for Messages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self {
+            history: History::new(),
+            edited: Some(Arc::new(messages)),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Messages {
+    type Item = &'a Message;
+    type IntoIter = Box<dyn Iterator<Item = &'a Message> + 'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
+    }
+}

@@ -1,0 +1,89 @@
+//! Hooks that describe themselves: which transition, and what to do.
+
+use super::Phase;
+use crate::context::PhaseCx;
+use crate::hook::HookError;
+use async_trait::async_trait;
+use std::fmt;
+use std::sync::Arc;
+
+/// One side of a transition a hook waits for: one phase, or any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhasePattern {
+    /// Every phase.
+    Any,
+    /// Exactly this phase.
+    Is(Phase),
+}
+
+impl PhasePattern {
+    pub(crate) fn matches(self, phase: Phase) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Is(wanted) => wanted == phase,
+        }
+    }
+}
+
+impl From<Phase> for PhasePattern {
+    fn from(phase: Phase) -> Self {
+        Self::Is(phase)
+    }
+}
+
+impl fmt::Display for PhasePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Is(phase) => phase.fmt(f),
+        }
+    }
+}
+
+/// A hook on one transition, or a family of them.
+///
+/// | | |
+/// |---|---|
+/// | fires when | the agent has moved from a phase that `source` matches to one that `target` matches; it sees the new phase, and runs before the event goes out |
+/// | may change | nothing |
+/// | on failure | the failure is recorded and the agent goes on, always |
+/// | on cancel | it runs |
+/// | on resume | it runs: a transition that happens again is a transition |
+///
+/// A hook on `bootstrapping -> idle` runs exactly once in a life.
+#[async_trait]
+pub trait PhaseHook: Send + Sync + 'static {
+    /// The phase the agent comes from.
+    fn source(&self) -> PhasePattern;
+    /// The phase the agent has just entered.
+    fn target(&self) -> PhasePattern;
+    /// What to do. It is bounded and its panics are caught.
+    async fn execute(&self, cx: PhaseCx<'_>) -> Result<(), HookError>;
+    /// Hooks with a smaller order run first; equal ones in the order of the list.
+    fn order(&self) -> i32 {
+        500
+    }
+    /// The name under which reports and events show the hook.
+    fn name(&self) -> &str {
+        std::any::type_name::<Self>()
+    }
+}
+
+/// A phase hook as an entry of the one chain: it implements `on_transition` and nothing else. The
+/// chain calls it only for transitions that match.
+pub(crate) struct PhaseHookEntry(pub(crate) Arc<dyn PhaseHook>);
+
+#[async_trait]
+impl crate::hook::AgentLifecycle for PhaseHookEntry {
+    fn points(&self) -> crate::hook::Points {
+        crate::hook::Points::from(crate::hook::Point::OnTransition)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn on_transition(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
+        self.0.execute(cx).await
+    }
+}

@@ -1,0 +1,128 @@
+//! What a tool is to an agent.
+//!
+//! The trait, what a tool says of itself, and tools made of functions. Agents as tools are in
+//! [`clone`](crate::clone).
+
+mod error;
+mod function;
+mod param;
+mod spec;
+
+pub use error::ToolError;
+pub use function::FnTool;
+pub use param::ToolParam;
+pub use spec::{Effect, ToolSpec};
+
+use crate::context::ToolCx;
+use crate::message::ToolStatus;
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Something the model may ask to have done.
+///
+/// # Cancel safety
+///
+/// When the turn is cancelled the tool's [`cancelled`](crate::context::Cx::cancelled) resolves, and
+/// after [`cancel_grace`](Tool::cancel_grace) the future is dropped. The call's result then says
+/// `cancelled`.
+#[async_trait]
+pub trait Tool: Send + Sync + 'static {
+    /// What the tool says of itself. Read once, when the agent is built.
+    fn spec(&self) -> ToolSpec;
+
+    /// Does it. The arguments are an object as the tool's schema describes, after every wrap.
+    async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError>;
+
+    /// How long the tool may go on after a cancel to clean up. None by default.
+    fn cancel_grace(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether the tool records steps of its own, as an agent does.
+    #[doc(hidden)]
+    fn is_composite(&self) -> bool {
+        false
+    }
+}
+
+/// What a tool gives back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolOutput {
+    /// What the model gets to read.
+    pub content: String,
+    /// How the call ended.
+    pub status: ToolStatus,
+}
+
+impl ToolOutput {
+    /// An answer.
+    pub fn text(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            status: ToolStatus::Ok,
+        }
+    }
+
+    /// A failure that the model gets to read.
+    pub fn error(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            status: ToolStatus::Error,
+        }
+    }
+
+    /// A refusal that the model gets to read.
+    pub fn denied(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            status: ToolStatus::Denied,
+        }
+    }
+}
+
+impl From<String> for ToolOutput {
+    fn from(content: String) -> Self {
+        Self::text(content)
+    }
+}
+
+impl From<&str> for ToolOutput {
+    fn from(content: &str) -> Self {
+        Self::text(content)
+    }
+}
+
+impl From<Value> for ToolOutput {
+    fn from(value: Value) -> Self {
+        Self::text(match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}
+
+/// A tool call on its way to the tool. Wraps may change the arguments.
+#[derive(Clone, Debug)]
+pub struct ToolRequest {
+    /// The id of the call.
+    pub id: Arc<str>,
+    /// The parsed arguments.
+    pub arguments: Value,
+    pub(crate) name: Arc<str>,
+    pub(crate) index: usize,
+}
+
+impl ToolRequest {
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The position of the call in its batch.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}

@@ -1,0 +1,60 @@
+//! An agent runtime whose subject is the agent's whole life: declared, started, ready, busy, paused
+//! and shut down. Every point of it can be hooked, and what happens when a hook fails, hangs or
+//! panics is promised and tested.
+//!
+//! This is the crate to depend on. It re-exports the core, the macros and the models that need no
+//! network.
+//!
+//! ```
+//! use tenure::models::Passthrough;
+//! use tenure::prelude::*;
+//!
+//! struct Greeter;
+//!
+//! #[lifecycle]
+//! impl AgentLifecycle for Greeter {
+//!     async fn before_agent(
+//!         &self,
+//!         cx: TurnCx<'_>,
+//!         input: &mut Input,
+//!     ) -> Result<Flow, HookError> {
+//!         input.text = format!("{} says: {}", cx.agent_name(), input.text);
+//!         Ok(Flow::Continue)
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let agent = Agent::builder("echo").model(Passthrough::new()).with_lifecycle(Greeter).build()?;
+//! let report = agent.scoped(async |agent| agent.run("hello").await).await?;
+//! assert_eq!(report.output(), "echo says: hello");
+//! # Ok::<_, Error>(()) }).unwrap();
+//! ```
+
+pub use tenure_core::*;
+pub use tenure_macros::{lifecycle, tool};
+#[doc(inline)]
+pub use tenure_models as models;
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::agent::{Agent, AgentBuilder, AgentConfig, Blueprint};
+    pub use crate::ask::{Answer, Ask};
+    pub use crate::clone::ChildOptions;
+    pub use crate::context::{
+        ChatCx, Cx, ExecutionContext, InstanceCx, ModelCx, PhaseCx, ToolCx, TurnCx,
+    };
+    pub use crate::drive::{Input, TurnEnd, TurnReport, TurnStream};
+    pub use crate::event::{EventBus, EventKind};
+    pub use crate::hook::{
+        self, After, AgentLifecycle, Flow, HookAction, HookError, JumpTarget, Policy, hook,
+    };
+    pub use crate::life::{AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent};
+    pub use crate::message::{History, Message};
+    pub use crate::model::{Model, ModelError, ModelRequest, ModelResponse, Usage};
+    pub use crate::phase::{AgentState, Phase, PhaseHook, PhasePattern};
+    pub use crate::state::{Ownership, Reducer, StateOwnership};
+    pub use crate::tool::{Effect, Tool, ToolError, ToolOutput, ToolRequest, ToolSpec};
+    pub use crate::{
+        CancelToken, Error, ErrorKind, ExitReason, NextModel, NextTool, Outcome, lifecycle, tool,
+    };
+}
