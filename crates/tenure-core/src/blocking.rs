@@ -19,13 +19,11 @@ use tokio::sync::oneshot;
 /// ```
 pub async fn blocking<T: Send + 'static>(code: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = oneshot::channel();
-    let thread = std::thread::Builder::new()
-        .name("tenure-blocking".to_owned())
-        .spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(code));
-            // Nobody waits any more if the caller gave up; that was reported there.
-            let _ = done.send(result);
-        });
+    let thread = std::thread::Builder::new().name("tenure-blocking".to_owned()).spawn(move || {
+        let result = catch_unwind(AssertUnwindSafe(code));
+        // Nobody waits any more if the caller gave up; that was reported there.
+        let _ = done.send(result);
+    });
     if let Err(error) = thread {
         panic!("no thread for blocking code: {error}");
     }

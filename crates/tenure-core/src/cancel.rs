@@ -4,17 +4,29 @@
 //! needs: effects listen for a cancel only once they are pending.
 
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, Waker};
 
 #[derive(Default)]
 pub(crate) struct Signal {
     set: AtomicBool,
-    wakers: Mutex<Vec<Waker>>,
+    waiters: Mutex<Waiters>,
 }
+
+#[derive(Default)]
+struct Waiters {
+    wakers: Vec<Waker>,
+    /// How many there may be before the list is swept.
+    room: usize,
+}
+
+/// Room for the waits of an ordinary turn.
+const FIRST_ROOM: usize = 64;
+/// However long a turn is, no more finished waits than these are kept.
+const MOST_ROOM: usize = 1 << 16;
 
 impl Signal {
     #[inline]
@@ -25,9 +37,9 @@ impl Signal {
     pub(crate) fn set(&self) {
         // Under the lock, so that a waiter is either woken here or sees the flag.
         let wakers = {
-            let mut wakers = self.wakers.lock();
+            let mut waiters = self.waiters.lock();
             self.set.store(true, Ordering::Release);
-            std::mem::take(&mut *wakers)
+            std::mem::take(&mut waiters.wakers)
         };
         for waker in wakers {
             waker.wake();
@@ -44,32 +56,33 @@ impl Signal {
 
     /// Registers `waker` and says whether the signal is set.
     pub(crate) fn register(&self, waker: &Waker) -> bool {
-        let mut wakers = self.wakers.lock();
-        if self.set.load(Ordering::Acquire) {
-            return true;
-        }
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            // What is left of finished waits must not pile up over a long turn. Whoever still
-            // waits is woken, and comes back to register again.
-            if wakers.len() >= 64 {
-                for stale in wakers.drain(..) {
-                    stale.wake();
-                }
+        let swept = {
+            let mut waiters = self.waiters.lock();
+            if self.set.load(Ordering::Acquire) {
+                return true;
             }
-            wakers.push(waker.clone());
+            if waiters.wakers.iter().any(|known| known.will_wake(waker)) {
+                return false;
+            }
+            // What is left of finished waits must not pile up over a long turn. Whoever still
+            // waits is woken, and comes back to register again; there is room for all of them
+            // then, so that they do not sweep each other away.
+            let full = waiters.wakers.len() >= waiters.room.max(FIRST_ROOM);
+            let swept = if full { std::mem::take(&mut waiters.wakers) } else { Vec::new() };
+            if full {
+                waiters.room = (swept.len() * 2).min(MOST_ROOM);
+            }
+            waiters.wakers.push(waker.clone());
+            swept
+        };
+        for waker in swept {
+            waker.wake();
         }
         false
     }
 
     pub(crate) async fn wait(&self) {
-        poll_fn(|cx| {
-            if self.register(cx.waker()) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
+        poll_fn(|cx| if self.register(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 }
 
@@ -89,12 +102,23 @@ pub struct CancelToken(Arc<TokenInner>);
 #[derive(Default)]
 struct TokenInner {
     signal: Signal,
-    links: Mutex<Vec<Link>>,
+    links: Mutex<Vec<Arc<Link>>>,
 }
 
+/// What a token cancels, for as long as the link is open.
 struct Link {
-    id: u64,
+    open: Mutex<bool>,
     cancel: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Link {
+    /// Under the lock, so that a link that was severed never cancels what came after it.
+    fn call(&self) {
+        let open = self.open.lock();
+        if *open {
+            (self.cancel)();
+        }
+    }
 }
 
 impl CancelToken {
@@ -105,13 +129,10 @@ impl CancelToken {
 
     /// Cancels, once and for good.
     pub fn cancel(&self) {
-        let links = {
-            let mut links = self.0.links.lock();
-            self.0.signal.set();
-            std::mem::take(&mut *links)
-        };
+        self.0.signal.set();
+        let links = std::mem::take(&mut *self.0.links.lock());
         for link in links {
-            (link.cancel)();
+            link.call();
         }
     }
 
@@ -129,42 +150,42 @@ impl CancelToken {
         self.0.signal.wait().await;
     }
 
-    /// Calls `cancel` when the token is cancelled, until the link is dropped.
+    /// Calls `cancel` when the token is cancelled, until the link is severed.
     pub(crate) fn link(&self, cancel: impl Fn() + Send + Sync + 'static) -> TokenLink {
-        static IDS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let mut links = self.0.links.lock();
-        if self.is_cancelled() {
-            drop(links);
-            cancel();
-        } else {
-            links.push(Link {
-                id,
-                cancel: Box::new(cancel),
-            });
+        let link = Arc::new(Link { open: Mutex::new(true), cancel: Box::new(cancel) });
+        let cancelled = {
+            let mut links = self.0.links.lock();
+            links.push(link.clone());
+            self.is_cancelled()
+        };
+        if cancelled {
+            link.call();
         }
-        TokenLink {
-            token: self.clone(),
-            id,
-        }
+        TokenLink { token: self.clone(), link }
     }
 }
 
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CancelToken")
-            .field("cancelled", &self.is_cancelled())
-            .finish()
+        f.debug_struct("CancelToken").field("cancelled", &self.is_cancelled()).finish()
     }
 }
 
 pub(crate) struct TokenLink {
     token: CancelToken,
-    id: u64,
+    link: Arc<Link>,
+}
+
+impl TokenLink {
+    /// From here on the token cancels nothing through this link.
+    pub(crate) fn sever(&self) {
+        *self.link.open.lock() = false;
+    }
 }
 
 impl Drop for TokenLink {
     fn drop(&mut self) {
-        self.token.0.links.lock().retain(|link| link.id != self.id);
+        self.sever();
+        self.token.0.links.lock().retain(|link| !Arc::ptr_eq(link, &self.link));
     }
 }

@@ -5,14 +5,17 @@ use crate::model::ModelError;
 use crate::outcome::Outcome;
 use crate::phase::{AgentState, IllegalTransition};
 use crate::state::StateViolation;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Any error, boxed.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What went wrong, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Something that a person wrote is wrong: a limit, a name, an order.
@@ -64,6 +67,8 @@ struct Repr {
     source: Option<BoxError>,
     report: Option<TurnReport>,
     fatal: bool,
+    /// Whether it came out of a `next`, and so is not the failure of the hook that has it now.
+    passed_on: AtomicBool,
 }
 
 impl Error {
@@ -75,6 +80,7 @@ impl Error {
             source: None,
             report: None,
             fatal: false,
+            passed_on: AtomicBool::new(false),
         }))
     }
 
@@ -86,6 +92,10 @@ impl Error {
     /// A refusal, as a guard or a person gives it.
     pub fn denied(reason: impl Into<String>) -> Self {
         Self::new(ErrorKind::Denied, reason)
+    }
+
+    pub(crate) fn turn_timed_out() -> Self {
+        Self::new(ErrorKind::TimedOut, "the turn did not end within its limit")
     }
 
     pub(crate) fn cancelled() -> Self {
@@ -114,16 +124,20 @@ impl Error {
 
     #[must_use]
     pub(crate) fn fatal(self, fatal: bool) -> Self {
-        if fatal && !self.0.fatal {
-            self.change(|repr| repr.fatal = true)
-        } else {
-            self
-        }
+        if fatal && !self.0.fatal { self.change(|repr| repr.fatal = true) } else { self }
     }
 
     #[must_use]
     pub(crate) fn with_report(self, report: TurnReport) -> Self {
         self.change(|repr| repr.report = Some(report))
+    }
+
+    pub(crate) fn mark_as_passed_on(&self) {
+        self.0.passed_on.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn was_passed_on(&self) -> bool {
+        self.0.passed_on.load(Ordering::Relaxed)
     }
 
     pub(crate) fn not_ready(state: AgentState, wanted: &str) -> Self {
@@ -242,9 +256,7 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Error");
-        debug
-            .field("kind", &self.0.kind)
-            .field("message", &self.0.message);
+        debug.field("kind", &self.0.kind).field("message", &self.0.message);
         if let Some(source) = &self.0.source {
             debug.field("source", source);
         }
@@ -262,9 +274,7 @@ impl From<ModelError> for Error {
     #[cold]
     fn from(error: ModelError) -> Self {
         let fatal = error.is_fatal();
-        Error::new(ErrorKind::Model, error.to_string())
-            .caused_by(error)
-            .fatal(fatal)
+        Error::new(ErrorKind::Model, error.to_string()).caused_by(error).fatal(fatal)
     }
 }
 
@@ -307,10 +317,7 @@ mod tests {
     fn the_model_error_is_found_behind_other_causes() {
         let model = ModelError::new(ModelErrorKind::RateLimited, "slow down");
         let error = Error::new(ErrorKind::Hook, "hook failed").caused_by(Error::from(model));
-        assert_eq!(
-            error.model_error().map(ModelError::kind),
-            Some(ModelErrorKind::RateLimited)
-        );
+        assert_eq!(error.model_error().map(ModelError::kind), Some(ModelErrorKind::RateLimited));
         assert!(error.is_retryable());
     }
 

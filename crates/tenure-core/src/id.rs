@@ -11,9 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 fn process() -> u64 {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     *PROCESS.get_or_init(|| {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let random = RandomState::new().build_hasher().finish();
         (since.as_secs() << 32) | (random & 0xffff_ffff)
     })

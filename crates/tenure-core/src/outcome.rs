@@ -60,7 +60,7 @@ impl fmt::Display for Outcome {
 pub enum ExitReason {
     /// An ordinary shutdown.
     Completed,
-    /// Startup failed and was rolled back.
+    /// Startup failed: it was rolled back, or cleaned up by the shutdown that followed.
     StartupFailed,
     /// A fatal error in a turn.
     Fatal,
@@ -71,6 +71,10 @@ pub enum ExitReason {
 }
 
 impl ExitReason {
+    /// Every reason.
+    pub const ALL: [ExitReason; 5] =
+        [Self::Completed, Self::StartupFailed, Self::Fatal, Self::Forced, Self::Crashed];
+
     /// The reason's name as events spell it.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -2,18 +2,21 @@
 
 use super::{Agent, AgentConfig, Inner, Label, Registry};
 use crate::ask::Asker;
+use crate::clone::AgentTool;
 use crate::error::Error;
 use crate::event::EventBus;
 use crate::hook::{Chain, Entry, Origin, Point, Policy};
+use crate::kernel::Bounds;
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::state::Ownership;
 use crate::tool::{Tool, ToolSpec};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
 /// What an agent is: its configuration, model, tools and hooks. Cheap to clone and to share.
@@ -42,9 +45,12 @@ pub(crate) struct BlueprintInner {
     pub(crate) config: Arc<AgentConfig>,
     pub(crate) chain: Arc<Chain>,
     pub(crate) model: Arc<dyn Model>,
+    pub(crate) model_bounds: Bounds,
     pub(crate) tools: Arc<ToolSet>,
     pub(crate) ownership: Arc<Ownership>,
     pub(crate) tracker: TaskTracker,
+    /// Where an instance was first started: for ends that begin outside of any runtime.
+    pub(crate) runtime: OnceLock<Handle>,
     pub(crate) bus: Option<EventBus>,
     pub(crate) memory: Option<Arc<dyn Memory>>,
     pub(crate) registry: Option<Arc<dyn Registry>>,
@@ -57,12 +63,7 @@ impl Blueprint {
     /// A new instance, not yet started.
     #[inline]
     pub fn instance(&self) -> Agent {
-        Agent::of(Inner::new(
-            self.0.clone(),
-            Label::Root,
-            self.0.bus.clone(),
-            None,
-        ))
+        Agent::of(Inner::new(self.0.clone(), Label::Root, self.0.bus.clone(), None))
     }
 
     /// The agent's configuration.
@@ -92,30 +93,54 @@ impl Blueprint {
         chain.calls(point).iter().map(describe).collect()
     }
 
-    /// This agent with the guards of `parent` next to its effects (G11).
-    pub(crate) fn guarded_by(&self, parent: &Chain) -> Blueprint {
+    /// This agent as a child: the parent's guards next to its effects (G11), and the parent's
+    /// asker where it has none of its own.
+    pub(crate) fn as_child_of(&self, parent: &Chain, asker: Option<&Arc<dyn Asker>>) -> Blueprint {
         let inner = &*self.0;
         Blueprint(Arc::new(BlueprintInner {
             config: inner.config.clone(),
             chain: Arc::new(inner.chain.with_guards_of(parent)),
             model: inner.model.clone(),
-            tools: inner.tools.clone(),
+            model_bounds: inner.model_bounds,
+            tools: inner.tools.as_children_of(parent, asker),
             ownership: inner.ownership.clone(),
             tracker: inner.tracker.clone(),
+            runtime: inner.runtime.clone(),
             bus: inner.bus.clone(),
             memory: inner.memory.clone(),
             registry: inner.registry.clone(),
-            asker: inner.asker.clone(),
+            asker: inner.asker.as_ref().or(asker).cloned(),
             spawned: inner.spawned.clone(),
         }))
     }
 }
 
+impl BlueprintInner {
+    /// Notes the runtime in which an instance is started.
+    #[inline]
+    pub(crate) fn started_here(&self) {
+        if self.runtime.get().is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            // Of two at the same moment either will do.
+            let _ = self.runtime.set(runtime);
+        }
+    }
+
+    /// Has the tracker run `task`: in the runtime of whoever calls this, else where the agent was
+    /// started. Where no runtime is left the task is dropped.
+    pub(crate) fn run_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
+        match (Handle::try_current(), self.runtime.get()) {
+            (Ok(_), _) => drop(self.tracker.spawn(task)),
+            (Err(_), Some(runtime)) => drop(self.tracker.spawn_on(task, runtime)),
+            (Err(_), None) => {}
+        }
+    }
+}
+
 impl fmt::Debug for Blueprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Blueprint")
-            .field("config", &self.0.config)
-            .finish_non_exhaustive()
+        f.debug_struct("Blueprint").field("config", &self.0.config).finish_non_exhaustive()
     }
 }
 
@@ -153,7 +178,7 @@ impl Entrant {
 /// The tools of an agent, by name.
 pub(crate) struct ToolSet {
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
-    tools: Box<[Arc<dyn Tool>]>,
+    tools: Box<[(Arc<dyn Tool>, Bounds)]>,
     /// Only where a linear search would be slower.
     index: Option<HashMap<Arc<str>, usize>>,
 }
@@ -161,7 +186,11 @@ pub(crate) struct ToolSet {
 const LINEAR: usize = 12;
 
 impl ToolSet {
-    pub(crate) fn new(tools: Vec<Arc<dyn Tool>>, problems: &mut Vec<String>) -> Self {
+    pub(crate) fn new(
+        tools: Vec<Arc<dyn Tool>>,
+        limit: Option<Duration>,
+        problems: &mut Vec<String>,
+    ) -> Self {
         let specs: Arc<[Arc<ToolSpec>]> = tools.iter().map(|tool| Arc::new(tool.spec())).collect();
         let mut index = HashMap::new();
         for (at, spec) in specs.iter().enumerate() {
@@ -182,20 +211,55 @@ impl ToolSet {
             }
         }
         let index = (specs.len() > LINEAR).then_some(index);
-        Self {
-            specs,
-            tools: tools.into(),
-            index,
+        let bounded = tools.into_iter().zip(specs.iter()).map(|(tool, spec)| {
+            let grace = Some(tool.cancel_grace());
+            (tool, Bounds { limit: spec.limit.or(limit), grace })
+        });
+        let tools = bounded.collect();
+        Self { specs, tools, index }
+    }
+
+    /// These tools, where the agents among them have the guards of `parent` too: guards come along
+    /// however deep (G11).
+    fn as_children_of(
+        self: &Arc<Self>,
+        parent: &Chain,
+        asker: Option<&Arc<dyn Asker>>,
+    ) -> Arc<Self> {
+        let adopted = |tool: &Arc<dyn Tool>| {
+            let agent = tool.as_any()?.downcast_ref::<AgentTool>()?;
+            Some(Arc::new(agent.as_child_of(parent, asker)) as Arc<dyn Tool>)
+        };
+        if !self.tools.iter().any(|(tool, _)| tool.is_composite()) {
+            return self.clone();
+        }
+        let tools = self.tools.iter();
+        let tools =
+            tools.map(|(tool, bounds)| (adopted(tool).unwrap_or_else(|| tool.clone()), *bounds));
+        Arc::new(Self {
+            specs: self.specs.clone(),
+            tools: tools.collect(),
+            index: self.index.clone(),
+        })
+    }
+
+    /// Where the tool of this name is.
+    #[inline]
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        match &self.index {
+            Some(index) => index.get(name).copied(),
+            None => self.specs.iter().position(|spec| &*spec.name == name),
         }
     }
 
     #[inline]
-    pub(crate) fn find(&self, name: &str) -> Option<(&Arc<ToolSpec>, &Arc<dyn Tool>)> {
-        let at = match &self.index {
-            Some(index) => *index.get(name)?,
-            None => self.specs.iter().position(|spec| &*spec.name == name)?,
-        };
-        Some((&self.specs[at], &self.tools[at]))
+    pub(crate) fn at(&self, place: usize) -> (&dyn Tool, &Bounds) {
+        let (tool, bounds) = &self.tools[place];
+        (&**tool, bounds)
+    }
+
+    pub(crate) fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        self.place(name).map(|place| &*self.specs[place])
     }
 
     /// The error result for a tool that is not there.
@@ -210,8 +274,5 @@ impl ToolSet {
 
 /// Every problem in one error.
 pub(crate) fn problems_error(agent: &str, problems: &[String]) -> Error {
-    Error::invalid(format!(
-        "agent `{agent}` cannot be built: {}",
-        problems.join("; ")
-    ))
+    Error::invalid(format!("agent `{agent}` cannot be built: {}", problems.join("; ")))
 }

@@ -7,6 +7,7 @@ use crate::clone::{AgentTool, ChildOptions};
 use crate::error::Error;
 use crate::event::EventBus;
 use crate::hook::{Chain, Defaults, HookRegistry, IntoRegistration, Point, Points, Registration};
+use crate::kernel::Bounds;
 use crate::life::LifecycleConfig;
 use crate::memory::Memory;
 use crate::model::{Model, ModelParams};
@@ -15,8 +16,8 @@ use crate::state::{Ownership, StateOwnership};
 use crate::tool::Tool;
 use crate::tower::{ModelLayer, ToolLayer};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
@@ -209,13 +210,7 @@ impl AgentBuilder {
     /// Checks everything and builds the blueprint. On failure the error says all that is wrong, and
     /// nothing was started.
     pub fn blueprint(self) -> Result<Blueprint, Error> {
-        let Self {
-            config,
-            mut registrations,
-            hooks,
-            ownership,
-            ..
-        } = self;
+        let Self { config, mut registrations, hooks, ownership, .. } = self;
         let mut problems = Vec::new();
         check_config(&config, &mut problems);
         named_hooks(&config, &hooks, &mut registrations, &mut problems);
@@ -230,9 +225,10 @@ impl AgentBuilder {
         let mut tools = self.tools;
         for (child, options) in self.children {
             options.check(&child, &mut problems);
-            tools.push(Arc::new(AgentTool::new(child.guarded_by(&chain), options)));
+            let child = child.as_child_of(&chain, self.asker.as_ref());
+            tools.push(Arc::new(AgentTool::new(child, options)));
         }
-        let tools = ToolSet::new(tools, &mut problems);
+        let tools = ToolSet::new(tools, config.limits.tool, &mut problems);
         for spec in tools.specs.iter() {
             for key in &spec.writes {
                 if ownership.owner(key) != StateOwnership::Shared
@@ -253,13 +249,16 @@ impl AgentBuilder {
         if !problems.is_empty() {
             return Err(problems_error(&config.name, &problems));
         }
+        let model_bounds = Bounds { limit: config.limits.model, grace: Some(Duration::ZERO) };
         Ok(Blueprint(Arc::new(BlueprintInner {
             config: Arc::new(config),
             chain: Arc::new(chain),
             model,
+            model_bounds,
             tools: Arc::new(tools),
             ownership: Arc::new(ownership),
             tracker: TaskTracker::new(),
+            runtime: OnceLock::new(),
             bus: self.bus,
             memory: self.memory,
             registry: self.registry,
@@ -276,9 +275,7 @@ impl AgentBuilder {
 
 impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentBuilder")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
+        f.debug_struct("AgentBuilder").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -320,20 +317,14 @@ fn named_hooks(
         };
         match hooks.find(name) {
             Some(hook) => registrations.push(
-                Registration::shared(hook)
-                    .named(format!("{key}:{name}"))
-                    .only(Points::from(point)),
+                Registration::shared(hook).named(format!("{key}:{name}")).only(Points::from(point)),
             ),
             None => {
                 let known: Vec<_> = hooks.names().collect();
                 problems.push(format!(
                     "lifecycle hook {key} names `{name}`, which is not registered; registered \
                      are: {}",
-                    if known.is_empty() {
-                        "none".to_owned()
-                    } else {
-                        known.join(", ")
-                    }
+                    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
                 ));
             }
         }

@@ -3,6 +3,7 @@
 use crate::life::LifecycleConfig;
 use crate::model::ModelParams;
 use crate::phase::PhaseHook;
+use crate::resource::RELEASE_LIMIT;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -83,6 +84,8 @@ pub struct Limits {
     pub end: Duration,
     /// All calls at the end of a scope together. 15 s.
     pub ends: Duration,
+    /// The release of each resource. 5 s.
+    pub release: Duration,
     /// A turn. None by default; exceeding it ends the turn as timed out.
     pub turn: Option<Duration>,
     /// A model call. None by default.
@@ -98,6 +101,7 @@ impl Default for Limits {
             observer: Duration::from_secs(5),
             end: Duration::from_secs(5),
             ends: Duration::from_secs(15),
+            release: RELEASE_LIMIT,
             turn: None,
             model: None,
             tool: None,
@@ -113,6 +117,7 @@ impl Limits {
             ("observer", Some(self.observer)),
             ("end", Some(self.end)),
             ("ends", Some(self.ends)),
+            ("release", Some(self.release)),
             ("turn", self.turn),
             ("model", self.model),
             ("tool", self.tool),

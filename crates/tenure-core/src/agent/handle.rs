@@ -113,10 +113,7 @@ impl Agent {
 
     /// What failed at startup, shutdown and transitions. What fails in a turn is in its report.
     pub fn failures(&self) -> Vec<HookFailure> {
-        self.inner
-            .if_extra()
-            .map(|extra| extra.data.failures.lock().clone())
-            .unwrap_or_default()
+        self.inner.if_extra().map(|extra| extra.data.failures.lock().clone()).unwrap_or_default()
     }
 
     /// Starts the agent, as configured.
@@ -151,22 +148,20 @@ impl Agent {
 
     /// Shuts the agent down within another budget than the configured one.
     pub async fn shutdown_within(&self, budget: Duration) {
-        self.inner
-            .shutdown(ExitReason::Completed, Some(budget))
-            .await;
+        self.inner.shutdown(ExitReason::Completed, Some(budget)).await;
     }
 
     /// Suspends a ready agent. While it is busy this is a typed error.
     pub async fn pause(&self) -> Result<(), Error> {
         life::pause(&self.inner.cell, &self.inner.metrics)?;
-        life::protocol::Lived::moved(&self.inner, Phase::Idle, Phase::Paused, None).await;
+        self.inner.operated(Phase::Idle, Phase::Paused).await;
         Ok(())
     }
 
     /// Makes a paused agent ready again.
     pub async fn resume(&self) -> Result<(), Error> {
         life::resume(&self.inner.cell, &self.inner.metrics)?;
-        life::protocol::Lived::moved(&self.inner, Phase::Paused, Phase::Idle, None).await;
+        self.inner.operated(Phase::Paused, Phase::Idle).await;
         Ok(())
     }
 
@@ -178,10 +173,7 @@ impl Agent {
 
     /// Waits until the agent is terminated.
     pub async fn terminated(&self) {
-        self.inner
-            .cell
-            .wait(|life, _| life == Phase::Terminated)
-            .await;
+        self.inner.cell.wait(|life, _| life == Phase::Terminated).await;
     }
 
     /// Starts a request, to be given options and then run.
@@ -217,7 +209,7 @@ impl Agent {
 
     /// Cancels the turn that is running, if there is one.
     pub fn cancel(&self) {
-        if self.inner.cell.turn() != Phase::Idle {
+        if self.inner.cell.is_held() {
             self.inner.signal.set();
         }
     }
@@ -226,19 +218,22 @@ impl Agent {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the agent is shut down in the background.
+    /// If the future is dropped, or the body panics, the agent is shut down in the background,
+    /// whoever else holds it.
     pub async fn scoped<T, E>(self, body: impl AsyncFnOnce(&Agent) -> Result<T, E>) -> Result<T, E>
     where
         E: From<Error>,
     {
         self.startup().await?;
+        let scope = Scope(&self);
         let result = body(&self).await;
-        self.shutdown().await;
+        scope.0.shutdown().await;
         result
     }
 
     /// A detached clone of this agent, started: own id, own state, own history, own start and
-    /// shutdown (G11). Without a name it is called `name#1`, `name#2` and so on.
+    /// shutdown (G11). Without a name it is called `name#1`, `name#2` and so on. It is made of the
+    /// blueprint, so it does not matter what state this agent is in.
     ///
     /// If its startup fails it is rolled back, and the error returned.
     pub async fn spawn_detached_instance(&self, name: Option<&str>) -> Result<Agent, Error> {
@@ -249,17 +244,16 @@ impl Agent {
         self.inner.spawn(&self.blueprint(), label, None).await
     }
 
-    /// The questions that wait for an answer.
+    /// The questions that wait for an answer: its own, and those of its clones.
     pub fn pending_asks(&self) -> Vec<PendingAsk> {
-        self.inner
-            .if_extra()
-            .map(|extra| extra.asks.pending())
-            .unwrap_or_default()
+        let family = self.inner.eldest().if_extra();
+        family.map(|extra| extra.asks.pending(self.inner.id)).unwrap_or_default()
     }
 
-    /// Answers a question. The first answer counts; a second one is told so.
+    /// Answers a question of this agent or of one of its clones. The first answer counts; a second
+    /// one is told so.
     pub fn answer(&self, ask: &str, answer: Answer) -> Answered {
-        match self.inner.if_extra() {
+        match self.inner.eldest().if_extra() {
             Some(extra) => extra.asks.answer(ask, answer),
             None => Answered::Unknown,
         }
@@ -282,10 +276,7 @@ impl Agent {
 
     /// Every value that the agent itself holds. Empty after shutdown.
     pub fn state_values(&self) -> BTreeMap<String, Value> {
-        self.inner
-            .if_extra()
-            .map(|extra| extra.state.all())
-            .unwrap_or_default()
+        self.inner.if_extra().map(|extra| extra.state.all()).unwrap_or_default()
     }
 
     /// What the agent remembers across runs, if it has a memory.
@@ -295,29 +286,32 @@ impl Agent {
 
     /// How many resources the instance holds.
     pub fn resource_count(&self) -> usize {
-        self.inner
-            .if_extra()
-            .map_or(0, |extra| extra.resources.len())
+        self.inner.if_extra().map_or(0, |extra| extra.resources.len())
     }
 
     /// Gives the instance an execution context, before it is started. It counts for startup, for
     /// shutdown, and for every request that brings none of its own.
     pub fn set_context(&self, context: ExecutionContext) -> Result<(), Error> {
-        self.inner
-            .extra()
-            .context
-            .set(Arc::new(context))
-            .map_err(|_| {
-                Error::invalid(
-                    "the agent has an execution context already, and contexts do not change; pass \
+        self.inner.extra().context.set(Arc::new(context)).map_err(|_| {
+            Error::invalid(
+                "the agent has an execution context already, and contexts do not change; pass \
                  another one with the request",
-                )
-            })
+            )
+        })
     }
 
     /// A reference that does not keep the agent alive.
     pub fn downgrade(&self) -> WeakAgent {
         WeakAgent::of(&self.inner)
+    }
+}
+
+/// Shuts an agent down when its scope is left without having done so.
+struct Scope<'a>(&'a Agent);
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        self.0.inner.shutdown_detached();
     }
 }
 
@@ -355,11 +349,7 @@ pub struct WeakAgent {
 
 impl WeakAgent {
     pub(crate) fn of(inner: &Arc<Inner>) -> Self {
-        Self {
-            inner: Arc::downgrade(inner),
-            name: inner.name().into(),
-            id: inner.id,
-        }
+        Self { inner: Arc::downgrade(inner), name: inner.name().into(), id: inner.id }
     }
 
     /// The agent's name.
@@ -377,19 +367,13 @@ impl WeakAgent {
         let inner = self.inner.upgrade()?;
         // Never from none: an agent whose last handle was dropped is on its way out.
         let more = |handles: usize| (handles > 0).then_some(handles + 1);
-        inner
-            .handles
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more)
-            .ok()?;
+        inner.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
         Some(Agent { inner })
     }
 }
 
 impl fmt::Debug for WeakAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakAgent")
-            .field("name", &self.name)
-            .field("id", &self.id)
-            .finish()
+        f.debug_struct("WeakAgent").field("name", &self.name).field("id", &self.id).finish()
     }
 }

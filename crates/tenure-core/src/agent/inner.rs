@@ -17,7 +17,7 @@ use crate::phase::Phase;
 use crate::resource::ResourceStack;
 use crate::state::StateStore;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 
@@ -37,7 +37,8 @@ pub(crate) struct Inner {
     pub(crate) handles: AtomicUsize,
     label: Label,
     name: OnceLock<Arc<str>>,
-    exit: Mutex<Option<ExitReason>>,
+    /// Why it is over; see [`ExitReason::ALL`].
+    exit: AtomicU8,
     stop_requested: AtomicBool,
     fatal_requested: AtomicBool,
     extra: OnceLock<Box<Extra>>,
@@ -66,6 +67,8 @@ pub(crate) struct Extra {
     /// How many entries of the chain the instance's scope has passed.
     pub(crate) entered: AtomicUsize,
     pub(crate) registered: AtomicBool,
+    /// A failed start is being undone.
+    pub(crate) rolling_back: AtomicBool,
     pub(crate) config: Mutex<Option<LifecycleConfig>>,
     pub(crate) context: OnceLock<Arc<ExecutionContext>>,
     pub(crate) resumed: AtomicBool,
@@ -92,7 +95,7 @@ impl Inner {
             handles: AtomicUsize::new(0),
             label,
             name: OnceLock::new(),
-            exit: Mutex::new(None),
+            exit: AtomicU8::new(u8::MAX),
             stop_requested: AtomicBool::new(false),
             fatal_requested: AtomicBool::new(false),
             extra: OnceLock::new(),
@@ -108,12 +111,12 @@ impl Inner {
         match &self.label {
             Label::Root => &self.blueprint.config.name,
             Label::Given(name) => name,
-            Label::Numbered(n) => self
-                .name
-                .get_or_init(|| format!("{}#{n}", self.blueprint.config.name).into()),
-            Label::Tool(n) => self
-                .name
-                .get_or_init(|| format!("{}#{n}[tool]", self.blueprint.config.name).into()),
+            Label::Numbered(n) => {
+                self.name.get_or_init(|| format!("{}#{n}", self.blueprint.config.name).into())
+            }
+            Label::Tool(n) => {
+                self.name.get_or_init(|| format!("{}#{n}[tool]", self.blueprint.config.name).into())
+            }
         }
     }
 
@@ -130,6 +133,16 @@ impl Inner {
     #[inline]
     pub(crate) fn if_extra(&self) -> Option<&Extra> {
         self.extra.get().map(|extra| &**extra)
+    }
+
+    /// The instance, whoever spawned it, and so on.
+    pub(crate) fn lineage(&self) -> impl Iterator<Item = &Inner> {
+        std::iter::successors(Some(self), |inner| inner.parent.as_deref())
+    }
+
+    /// The one that nobody spawned.
+    pub(crate) fn eldest(&self) -> &Inner {
+        self.lineage().last().unwrap_or(self)
     }
 
     /// The bus, if anybody listens.
@@ -156,21 +169,23 @@ impl Inner {
     }
 
     pub(crate) fn resumed(&self) -> bool {
-        self.if_extra()
-            .is_some_and(|extra| extra.resumed.load(Ordering::Relaxed))
+        self.if_extra().is_some_and(|extra| extra.resumed.load(Ordering::Relaxed))
     }
 
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
-        *self.exit.lock()
+        ExitReason::ALL.get(self.exit.load(Ordering::Acquire) as usize).copied()
     }
 
     pub(crate) fn set_exit_reason(&self, reason: ExitReason) {
-        *self.exit.lock() = Some(reason);
+        self.exit.store(reason as u8, Ordering::Release);
     }
 
     /// A hook asked for a shutdown.
     pub(crate) fn request_shutdown(&self) {
         self.stop_requested.store(true, Ordering::Release);
+        if self.cell.is_held() {
+            self.signal.set();
+        }
     }
 
     /// A hook failed in a way that the agent cannot survive, where the turn itself goes on.
@@ -223,11 +238,8 @@ impl Inner {
     pub(crate) async fn load_memory(&self) -> Result<(), Error> {
         if let Some(memory) = &self.blueprint.memory {
             let values = memory.load(self.namespace()).await.map_err(|error| {
-                Error::new(
-                    crate::ErrorKind::State,
-                    format!("memory cannot be loaded: {error}"),
-                )
-                .caused_by(error)
+                Error::new(crate::ErrorKind::State, format!("memory cannot be loaded: {error}"))
+                    .caused_by(error)
             })?;
             *self.extra().memory.values.lock() = values;
         }
@@ -271,10 +283,8 @@ impl Inner {
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         use crate::hook::{Point, Points};
-        const LOUD: Points = Points::NONE
-            .with(Point::OnStart)
-            .with(Point::OnShutdown)
-            .with(Point::OnTransition);
+        const LOUD: Points =
+            Points::NONE.with(Point::OnStart).with(Point::OnShutdown).with(Point::OnTransition);
         !self.blueprint.chain.mask.intersects(LOUD)
             && self.extra.get().is_none()
             && self.blueprint.memory.is_none()

@@ -24,11 +24,7 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     pub(crate) fn new(agent: &'a Agent, input: Input) -> Self {
-        Self {
-            agent,
-            input,
-            options: TurnOptions::default(),
-        }
+        Self { agent, input, options: TurnOptions::default() }
     }
 
     /// What the orchestrator says about the request.
@@ -54,10 +50,7 @@ impl<'a> Request<'a> {
     /// With a log a dropped run is parked, not cancelled: its ends wait for the run that goes on
     /// with it.
     pub fn steps(mut self, log: impl StepLog) -> Self {
-        self.options.steps = Some(Steps {
-            log: Arc::new(log),
-            path: "".into(),
-        });
+        self.options.steps = Some(Steps { log: Arc::new(log), path: "".into() });
         self
     }
 
@@ -110,16 +103,11 @@ impl<'a> Request<'a> {
     /// shown to the model with the reason, up to twice.
     pub async fn run_as<T: DeserializeOwned>(mut self) -> Result<(T, TurnReport), Error> {
         self.options.check = Some(OutputCheck::new(|text| {
-            serde_json::from_str::<T>(json_of(text))
-                .map(|_| ())
-                .map_err(|error| error.to_string())
+            serde_json::from_str::<T>(json_of(text)).map(|_| ()).map_err(|error| error.to_string())
         }));
         let report = self.run().await?;
         let value = serde_json::from_str(json_of(report.output())).map_err(|error| {
-            Error::new(
-                ErrorKind::Output,
-                format!("the output has another form: {error}"),
-            )
+            Error::new(ErrorKind::Output, format!("the output has another form: {error}"))
         })?;
         Ok((value, report))
     }
@@ -130,9 +118,8 @@ impl<'a> Request<'a> {
         let agent = self.agent;
         let inner = agent.inner();
         let Request { input, options, .. } = self;
-        let (input, options) = match crate::drive::try_drive(inner, input, Some(Box::new(options)))
-        {
-            Ok(run) => return run.await,
+        let (input, options) = match crate::drive::claim(inner, input, Some(Box::new(options))) {
+            Ok(turn) => return turn.run().await,
             Err((error, input, options)) => {
                 if inner.cell.life() != Phase::Idle {
                     return Err(error);
@@ -142,9 +129,7 @@ impl<'a> Request<'a> {
         };
         let label = Label::Numbered(inner.next_number());
         let history = inner.history.lock().clone();
-        let fork = inner
-            .spawn(&agent.blueprint(), label, Some(history))
-            .await?;
+        let fork = inner.spawn(&agent.blueprint(), label, Some(history)).await?;
         let result = drive(fork.inner(), input, options).await;
         fork.shutdown().await;
         result

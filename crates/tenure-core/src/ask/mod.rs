@@ -42,12 +42,7 @@ impl Ask {
 
     /// Asks for something to go on with.
     pub fn input(prompt: impl Into<String>) -> Self {
-        Self {
-            prompt: prompt.into(),
-            action: None,
-            schema: None,
-            expires_after: None,
-        }
+        Self { prompt: prompt.into(), action: None, schema: None, expires_after: None }
     }
 
     /// Lets the question expire. It then counts as rejected.

@@ -6,7 +6,6 @@ use crate::context::{Batch, Cx};
 use crate::drive::Waiting;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
-use crate::hook::Point;
 use crate::id::InstanceId;
 use crate::kernel::caught;
 use crate::sync::Mutex;
@@ -15,7 +14,7 @@ use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug, Serialize)]
@@ -42,7 +41,8 @@ pub enum Answered {
     Unknown,
 }
 
-/// The questions of one instance.
+/// The questions of one instance and of those that it spawned: whoever answers for it answers for
+/// them, and holds no handle of them.
 #[derive(Default)]
 pub(crate) struct Asks {
     state: Mutex<State>,
@@ -51,8 +51,15 @@ pub(crate) struct Asks {
 #[derive(Default)]
 struct State {
     last: u64,
-    open: Vec<(PendingAsk, oneshot::Sender<Answer>)>,
+    open: Vec<Open>,
     decided: Vec<Arc<str>>,
+}
+
+struct Open {
+    ask: PendingAsk,
+    /// Who asks, and everybody that it was spawned by.
+    lineage: Vec<InstanceId>,
+    answer: oneshot::Sender<Answer>,
 }
 
 /// How many decided questions are remembered, so that a second answer is told so.
@@ -69,34 +76,33 @@ impl Asks {
             ask,
         };
         let (answer, wait) = oneshot::channel();
-        state.open.push((pending.clone(), answer));
+        let lineage = inner.lineage().map(|ancestor| ancestor.id).collect();
+        state.open.push(Open { ask: pending.clone(), lineage, answer });
         (pending, wait)
     }
 
     fn close(&self, id: &str) {
         let mut state = self.state.lock();
-        if let Some(at) = state.open.iter().position(|(ask, _)| &*ask.id == id) {
-            let (ask, _) = state.open.remove(at);
-            state.remember(ask.id);
+        if let Some(at) = state.open.iter().position(|open| &*open.ask.id == id) {
+            let open = state.open.remove(at);
+            state.remember(open.ask.id);
         }
     }
 
-    pub(crate) fn pending(&self) -> Vec<PendingAsk> {
-        self.state
-            .lock()
-            .open
-            .iter()
-            .map(|(ask, _)| ask.clone())
-            .collect()
+    /// What `instance` asks, and what those ask that it spawned.
+    pub(crate) fn pending(&self, instance: InstanceId) -> Vec<PendingAsk> {
+        let state = self.state.lock();
+        let of = state.open.iter().filter(|open| open.lineage.contains(&instance));
+        of.map(|open| open.ask.clone()).collect()
     }
 
     pub(crate) fn answer(&self, id: &str, answer: Answer) -> Answered {
         let mut state = self.state.lock();
-        match state.open.iter().position(|(ask, _)| &*ask.id == id) {
+        match state.open.iter().position(|open| &*open.ask.id == id) {
             Some(at) => {
-                let (ask, waiting) = state.open.remove(at);
-                state.remember(ask.id);
-                match waiting.send(answer) {
+                let open = state.open.remove(at);
+                state.remember(open.ask.id);
+                match open.answer.send(answer) {
                     Ok(()) => Answered::Accepted,
                     Err(_) => Answered::AlreadyDecided,
                 }
@@ -125,12 +131,12 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
         return Ok(Answer::Approve);
     }
     let _paused = cx.clock.pause();
-    let asked_at = Instant::now();
     let waiting = Waiting::begin(cx, batch).await;
     let result = match (cx.site.steps(), cx.site.turn) {
         (Some(log), Some(turn)) => {
             let fingerprint = crate::step::fingerprint(&ask);
-            let key = turn.step_key("ask", &ask.prompt, fingerprint);
+            let name = crate::step::own_name(cx, batch, &ask.prompt);
+            let key = turn.step_key("ask", &name, fingerprint);
             let effect = async {
                 let answer = wait_for_answer(cx, ask).await?;
                 crate::step::encode(&answer)
@@ -142,9 +148,6 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
         }
         _ => wait_for_answer(cx, ask).await,
     };
-    if let Some(turn) = cx.site.turn {
-        turn.waited(asked_at.elapsed());
-    }
     waiting.end().await;
     result
 }
@@ -163,12 +166,9 @@ async fn wait_for_answer(cx: Cx<'_>, ask: Ask) -> Result<Answer, Error> {
         ));
     }
     let expires_after = ask.expires_after;
-    let asks = &inner.extra().asks;
+    let asks = &inner.eldest().extra().asks;
     let (pending_ask, answer) = asks.open(inner, ask);
-    let _closes = Closes {
-        asks,
-        id: pending_ask.id.clone(),
-    };
+    let _closes = Closes { asks, id: pending_ask.id.clone() };
     cx.site.emit(|| EventKind::Asked {
         ask: pending_ask.id.clone(),
         prompt: pending_ask.ask.prompt.clone(),
@@ -208,25 +208,25 @@ async fn wait_for_answer(cx: Cx<'_>, ask: Ask) -> Result<Answer, Error> {
             let reason = "nobody answered in time".to_owned();
             return Poll::Ready(Ok(Answer::Reject(reason)));
         }
-        // Ends are not cut off by a cancel, and neither is what they ask.
-        let ends = cx.point == Point::AfterAgent || cx.point == Point::AfterChat;
-        if !ends
-            && cx
-                .site
-                .signal
-                .is_some_and(|signal| signal.register(task.waker()))
-        {
-            return Poll::Ready(Err(Error::cancelled()));
+        // Ends are not cut off by a cancel, but nobody is kept waiting for their questions then.
+        let ends = cx.point.is_end();
+        let signal = match cx.site.chat {
+            _ if !ends => cx.site.signal,
+            Some(chat) if cx.site.turn.is_none() => Some(&chat.signal),
+            _ => Some(&inner.signal),
+        };
+        match signal {
+            Some(signal) if signal.register(task.waker()) && ends => {
+                Poll::Ready(Ok(Answer::Reject("it is over, and nobody waits any more".into())))
+            }
+            Some(signal) if signal.is_set() => Poll::Ready(Err(Error::cancelled())),
+            _ => Poll::Pending,
         }
-        Poll::Pending
     })
     .await;
     if let Ok(answer) = &result {
         let decision = answer.name();
-        cx.site.emit(|| EventKind::Answered {
-            ask: pending_ask.id.clone(),
-            decision,
-        });
+        cx.site.emit(|| EventKind::Answered { ask: pending_ask.id.clone(), decision });
     }
     result
 }

@@ -11,7 +11,7 @@ use crate::hook::{Entry, Flow, HookError, HookFailure, Point};
 use crate::kernel::{Ends, ScopeData, Sequence, Site, caught, sequence};
 use crate::outcome::Outcome;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,17 +19,14 @@ use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::runtime::Handle;
-
-/// How long all `after_chat` hooks of one agent may take together.
-const ENDS: Duration = Duration::from_secs(15);
 
 /// What a chat keeps while it runs.
 pub(crate) struct ChatRun {
     pub(crate) id: Arc<str>,
     pub(crate) variables: Mutex<BTreeMap<String, Value>>,
     pub(crate) signal: Signal,
+    /// A chat runs once at a time.
+    running: AtomicBool,
     members: Vec<Member>,
 }
 
@@ -56,11 +53,7 @@ impl Chat {
         let id = id.into();
         let members = agents
             .into_iter()
-            .map(|agent| Member {
-                agent,
-                data: ScopeData::default(),
-                entered: AtomicUsize::new(0),
-            })
+            .map(|agent| Member { agent, data: ScopeData::default(), entered: AtomicUsize::new(0) })
             .collect();
         let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
         Self {
@@ -68,6 +61,7 @@ impl Chat {
                 id,
                 variables: Mutex::new(variables),
                 signal: Signal::default(),
+                running: AtomicBool::new(false),
                 members,
             }),
         }
@@ -114,16 +108,22 @@ impl Chat {
     }
 
     /// Runs `body` as the chat: `before_chat` of every agent before it, `after_chat` of every entry
-    /// passed after it, last to first, however it ended.
+    /// passed after it, last to first, however it ended. A chat that runs already is refused.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the ends run in the background, as cancelled.
     pub async fn run<T>(&self, body: impl AsyncFnOnce(&Chat) -> Result<T, Error>) -> ChatResult<T> {
-        let mut guard = Guard {
-            run: Some(self.run.clone()),
-            ends: None,
-        };
+        if self.run.running.swap(true, Ordering::AcqRel) {
+            let error = Error::invalid(format!(
+                "the chat `{}` runs already; wait for it, or make another chat",
+                self.run.id
+            ));
+            let end = ChatEnd { outcome: Outcome::Failed, error: Some(error), output: None };
+            return ChatResult { value: None, end };
+        }
+        self.run.signal.clear();
+        let mut guard = Guard { run: Some(self.run.clone()), ends: None };
         self.emit(|id| EventKind::ChatStarted { chat: id.clone() });
         let result = match self.begin().await {
             Ok(Some(output)) => Ok(Begun::Finished(output)),
@@ -152,16 +152,9 @@ impl Chat {
             Err(error) => (None, None, Some(error)),
         };
         let outcome = error.as_ref().map_or(Outcome::Ok, Error::outcome);
-        let end = ChatEnd {
-            outcome,
-            error,
-            output,
-        };
+        let end = ChatEnd { outcome, error, output };
         guard.run = None;
-        guard.ends = Some((
-            self.run.clone(),
-            Box::pin(finish(self.run.clone(), end.clone())),
-        ));
+        guard.ends = Some((self.run.clone(), Box::pin(finish(self.run.clone(), end.clone()))));
         poll_fn(|cx| match &mut guard.ends {
             Some((_, ends)) => ends.as_mut().poll(cx),
             None => std::task::Poll::Ready(()),
@@ -176,10 +169,7 @@ impl Chat {
             let chain = &member.agent.inner().blueprint.chain;
             if chain.has(Point::BeforeChat) {
                 let site = member.site(&self.run, Some(&self.run.signal));
-                let mut before = BeforeChat {
-                    entered: &member.entered,
-                    finish: None,
-                };
+                let mut before = BeforeChat { entered: &member.entered, finish: None };
                 sequence(&site, chain, Ends::No, &mut before).await?;
                 if before.finish.is_some() {
                     return Ok(before.finish);
@@ -197,9 +187,7 @@ impl Chat {
 
 impl fmt::Debug for Chat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chat")
-            .field("id", &self.run.id)
-            .finish_non_exhaustive()
+        f.debug_struct("Chat").field("id", &self.run.id).finish_non_exhaustive()
     }
 }
 
@@ -250,13 +238,12 @@ async fn finish(run: Arc<ChatRun>, end: ChatEnd) {
             let site = member.site(&run, None);
             let mut after = AfterChat { end: &end, entered };
             // Ends are always continued; there is nothing to fail with (G5).
-            let _ = sequence(&site, chain, Ends::Within(ENDS), &mut after).await;
+            let ends = Ends::Within(member.agent.config().limits.ends);
+            let _ = sequence(&site, chain, ends, &mut after).await;
         }
     }
-    run.emit(|id| EventKind::ChatEnded {
-        chat: id.clone(),
-        outcome: end.outcome,
-    });
+    run.running.store(false, Ordering::Release);
+    run.emit(|id| EventKind::ChatEnded { chat: id.clone(), outcome: end.outcome });
 }
 
 /// Ends a chat whose future is dropped.
@@ -271,20 +258,13 @@ impl Drop for Guard {
             (_, Some(ends)) => ends,
             (Some(run), None) => {
                 let error = Some(Error::cancelled());
-                let end = ChatEnd {
-                    outcome: Outcome::Cancelled,
-                    error,
-                    output: None,
-                };
-                (
-                    run.clone(),
-                    Box::pin(finish(run, end)) as BoxFuture<'static, ()>,
-                )
+                let end = ChatEnd { outcome: Outcome::Cancelled, error, output: None };
+                (run.clone(), Box::pin(finish(run, end)) as BoxFuture<'static, ()>)
             }
             (None, None) => return,
         };
-        if let (Ok(_), Some(first)) = (Handle::try_current(), run.members.first()) {
-            first.agent.inner().blueprint.tracker.spawn(ends);
+        if let Some(first) = run.members.first() {
+            first.agent.inner().blueprint.run_detached(ends);
         }
     }
 }
@@ -297,6 +277,11 @@ struct BeforeChat<'a> {
 impl Sequence for BeforeChat<'_> {
     const POINT: Point = Point::BeforeChat;
     type Out = Flow;
+
+    #[inline]
+    fn says_nothing(out: &Flow) -> bool {
+        matches!(out, Flow::Continue)
+    }
 
     fn call<'a>(
         &'a mut self,
@@ -336,10 +321,6 @@ impl Sequence for AfterChat<'_> {
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         entry.hook.after_chat(ChatCx::new(cx), self.end)
-    }
-
-    fn accept(&mut self, _entry: &Entry, (): ()) -> ControlFlow<()> {
-        ControlFlow::Continue(())
     }
 
     fn skips(&self, place: usize, _entry: &Entry) -> bool {

@@ -29,9 +29,7 @@ impl<'a> ContextVariables<'a> {
 
     /// Every variable.
     pub fn all(&self) -> BTreeMap<String, Value> {
-        self.run
-            .map(|run| run.variables.lock().clone())
-            .unwrap_or_default()
+        self.run.map(|run| run.variables.lock().clone()).unwrap_or_default()
     }
 
     /// Sets a variable. The system's own (`workflow_name`, `app_id`, `chat_id`, `user_id`) are
@@ -51,8 +49,6 @@ impl<'a> ContextVariables<'a> {
 
 impl fmt::Debug for ContextVariables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ContextVariables")
-            .field(&self.all())
-            .finish()
+        f.debug_tuple("ContextVariables").field(&self.all()).finish()
     }
 }

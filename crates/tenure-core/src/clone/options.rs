@@ -32,7 +32,8 @@ pub enum HistoryOut {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ChildOptions {
-    /// The tool's name; `agent__` and the child's name by default.
+    /// The tool's name; `agent__` and the child's name by default, with `_` for what models do not
+    /// take in a name.
     pub name: Option<Arc<str>>,
     /// How many clones may live at the same time. More calls wait their turn; none is dropped.
     pub max_parallel: Option<usize>,
@@ -81,9 +82,10 @@ impl ChildOptions {
     }
 
     pub(crate) fn tool_name(&self, child: &Blueprint) -> Arc<str> {
-        self.name
-            .clone()
-            .unwrap_or_else(|| format!("agent__{}", child.config().name).into())
+        // Models take letters, digits, `_` and `-` in a tool's name.
+        let odd = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+        let named = || format!("agent__{}", child.config().name.replace(odd, "_"));
+        self.name.clone().unwrap_or_else(|| named().into())
     }
 
     pub(crate) fn check(&self, child: &Blueprint, problems: &mut Vec<String>) {

@@ -20,6 +20,19 @@ impl Inner {
         label: Label,
         history: Option<History>,
     ) -> Result<Agent, Error> {
+        let clone = self.offspring(blueprint, label, history);
+        // A startup that fails, or is dropped, rolls itself back.
+        clone.startup().await?;
+        Ok(clone)
+    }
+
+    /// The same, not yet started.
+    pub(crate) fn offspring(
+        self: &Arc<Self>,
+        blueprint: &Blueprint,
+        label: Label,
+        history: Option<History>,
+    ) -> Agent {
         let bus = blueprint.0.bus.clone().or_else(|| self.bus.clone());
         let inner = Inner::new(blueprint.0.clone(), label, bus, Some(self.clone()));
         if let Some(history) = history {
@@ -30,17 +43,8 @@ impl Inner {
             let _ = inner.extra().context.set(context.clone());
         }
         if let Some(bus) = self.listening() {
-            bus.emit(
-                self,
-                None,
-                EventKind::Spawned {
-                    child: inner.name().into(),
-                },
-            );
+            bus.emit(self, None, EventKind::Spawned { child: inner.name().into() });
         }
-        let clone = Agent::of(inner);
-        // A startup that fails, or is dropped, rolls itself back.
-        clone.startup().await?;
-        Ok(clone)
+        Agent::of(inner)
     }
 }

@@ -2,9 +2,13 @@
 
 use super::{ChildOptions, HistoryIn, HistoryOut};
 use crate::agent::{Agent, Blueprint, Label};
+use crate::ask::Asker;
 use crate::context::{ExecutionContext, ToolCx};
+use crate::drive::Waiting;
 use crate::error::Error;
-use crate::message::{History, Message};
+use crate::hook::Chain;
+use crate::message::{History, Message, ToolStatus};
+use crate::phase::Phase;
 use crate::step::Steps;
 use crate::sync::Mutex;
 use crate::tool::{Tool, ToolError, ToolOutput, ToolSpec};
@@ -14,34 +18,45 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Runs each call on a detached clone of its agent.
 pub(crate) struct AgentTool {
     blueprint: Blueprint,
     options: ChildOptions,
+    shared: Arc<Shared>,
+}
+
+/// What all clones share, whoever spawned them.
+struct Shared {
     permits: Option<Semaphore>,
     /// What the clones left for one another.
-    shared: Mutex<History>,
+    history: Mutex<History>,
 }
 
 impl AgentTool {
     /// `blueprint` has the parent's guards in it already.
     pub(crate) fn new(blueprint: Blueprint, options: ChildOptions) -> Self {
         let permits = options.max_parallel.map(Semaphore::new);
+        let shared = Arc::new(Shared { permits, history: Mutex::new(History::new()) });
+        Self { blueprint, options, shared }
+    }
+
+    /// The same tool of an agent that is a child itself: its parent's guards come along.
+    pub(crate) fn as_child_of(&self, parent: &Chain, asker: Option<&Arc<dyn Asker>>) -> Self {
         Self {
-            blueprint,
-            options,
-            permits,
-            shared: Mutex::new(History::new()),
+            blueprint: self.blueprint.as_child_of(parent, asker),
+            options: self.options.clone(),
+            shared: self.shared.clone(),
         }
     }
 
     fn history(&self, cx: &ToolCx<'_>) -> Option<History> {
         match self.options.history_in {
             HistoryIn::None => None,
-            HistoryIn::Child => Some(self.shared.lock().clone()),
+            HistoryIn::Child => Some(self.shared.history.lock().clone()),
             HistoryIn::Parent => Some(cx.agent().history()),
         }
     }
@@ -51,10 +66,10 @@ impl AgentTool {
         let said: Vec<Message> = clone.history().iter().skip(known).cloned().collect();
         match self.options.history_out {
             HistoryOut::None => {}
-            HistoryOut::Child => self.shared.lock().extend(said),
+            HistoryOut::Child => self.shared.history.lock().extend(said),
             HistoryOut::Parent => {
                 if let Some(turn) = cx.site.turn {
-                    turn.appended.lock().extend(said);
+                    turn.rare().appended.lock().push((cx.index(), said));
                 }
             }
         }
@@ -69,39 +84,96 @@ impl AgentTool {
         if let Some(limit) = self.options.limit {
             request = request.limit(limit);
         }
-        let mut run = pin!(request.run());
-        let mut told = false;
-        // A cancel of the parent cancels the clone, which then ends in its own good order: children
-        // end before their parents (G2).
-        let report = poll_fn(|task| {
-            if !told
-                && cx
-                    .site
-                    .signal
-                    .is_some_and(|signal| signal.register(task.waker()))
-            {
-                told = true;
-                clone.cancel();
-            }
-            run.as_mut().poll(task)
-        })
-        .await;
+        if cx.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        let report = told(cx, clone, request.run(), || clone.cancel()).await;
         report.map(|report| report.output().to_owned())
+    }
+
+    /// Waits for a turn to come, where only so many clones may live at the same time.
+    async fn permit(&self, cx: &ToolCx<'_>) -> Result<Option<SemaphorePermit<'_>>, Error> {
+        let Some(permits) = &self.shared.permits else { return Ok(None) };
+        let mut permit = pin!(permits.acquire());
+        let mut cancelled = pin!(cx.cancelled());
+        poll_fn(|task| {
+            if cancelled.as_mut().poll(task).is_ready() {
+                return Poll::Ready(Err(Error::cancelled()));
+            }
+            permit.as_mut().poll(task).map(|permit| Ok(permit.ok()))
+        })
+        .await
     }
 }
 
-/// The clone's steps go into the parent's log, under the call.
+/// Awaits what a clone does, and passes on a cancel of the parent. The clone then ends in its own
+/// good order: children end before their parents (G2).
+///
+/// While the clone waits for a person so does the call: nobody's time counts.
+async fn told<T>(
+    cx: &ToolCx<'_>,
+    clone: &Agent,
+    work: impl Future<Output = T>,
+    cancel: impl Fn(),
+) -> T {
+    let mut work = pin!(work);
+    let mut told = false;
+    let mut waiting = None;
+    loop {
+        let done = poll_fn(|task| {
+            let mut polled = work.as_mut().poll(task);
+            if polled.is_pending()
+                && !told
+                && cx.site.signal.is_some_and(|signal| signal.register(task.waker()))
+            {
+                told = true;
+                cancel();
+                polled = work.as_mut().poll(task);
+            }
+            match polled {
+                Poll::Ready(value) => Poll::Ready(Some(value)),
+                Poll::Pending if waits(clone) != waiting.is_some() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await;
+        match waiting.take() {
+            None if done.is_none() => {
+                let paused = cx.clock.pause();
+                waiting = Some((Waiting::begin(**cx, Some(cx.as_batch())).await, paused));
+            }
+            None => {}
+            Some((waited, _paused)) => waited.end().await,
+        }
+        if let Some(value) = done {
+            return value;
+        }
+    }
+}
+
+/// Whether the clone can only wait for a person.
+fn waits(clone: &Agent) -> bool {
+    matches!(clone.phase(), Phase::AwaitingUserInput | Phase::AwaitingToolApproval)
+}
+
+/// The clone's steps go into the parent's log, under the call: which step of the turn asked for it,
+/// its id, and how often a wrap has made it before.
 fn steps(cx: &ToolCx<'_>) -> Option<Steps> {
-    let parent = cx.site.turn?.step_path()?;
+    let turn = cx.site.turn?;
+    let parent = turn.step_path()?;
+    let call = format!("{}:{}", cx.as_batch().state.step, cx.call_id());
+    let attempt = turn.step_key("agent", &call, 0).ordinal;
     let path = if parent.path.is_empty() {
-        Arc::from(cx.call_id())
+        Arc::from(format!("{call}#{attempt}"))
     } else {
-        Arc::from(format!("{}/{}", parent.path, cx.call_id()))
+        Arc::from(format!("{}/{call}#{attempt}", parent.path))
     };
-    Some(Steps {
-        log: parent.log.clone(),
-        path,
-    })
+    Some(Steps { log: parent.log.clone(), path })
+}
+
+fn cancelled() -> ToolOutput {
+    let content = "the call was cancelled".to_owned();
+    ToolOutput { content, status: ToolStatus::Cancelled }
 }
 
 #[async_trait]
@@ -133,31 +205,32 @@ impl Tool for AgentTool {
                 )));
             }
         };
-        let _permit = match &self.permits {
-            Some(permits) => Some(permits.acquire().await?),
-            None => None,
+        let _permit = match self.permit(&cx).await {
+            Ok(permit) => permit,
+            Err(_) => return Ok(cancelled()),
         };
         let history = self.history(&cx);
-        let known = history.as_ref().map_or(0, History::len);
+        let remembers = self.blueprint.config().use_history;
+        let known = history.as_ref().filter(|_| remembers).map_or(0, History::len);
         let number = self.blueprint.0.spawned.fetch_add(1, Ordering::Relaxed) + 1;
-        let clone = match cx
-            .site
-            .inner
-            .spawn(&self.blueprint, Label::Tool(number), history)
-            .await
-        {
-            Ok(clone) => clone,
-            Err(error) => return Err(ToolError::new(format!("Spawn failed: {error}"))),
+        let clone = cx.site.inner.offspring(&self.blueprint, Label::Tool(number), history);
+        if let Some(turn) = cx.site.turn {
+            turn.adopt(clone.inner());
+        }
+        let started = told(&cx, &clone, clone.startup(), || clone.inner().signal.set()).await;
+        let result = match started {
+            Ok(()) => self.run(&cx, &clone, message).await.map_err(|error| ("Error", error)),
+            Err(error) => Err(("Spawn failed", error)),
         };
-        let result = self.run(&cx, &clone, message).await;
         clone.shutdown().await;
         if let Some(turn) = cx.site.turn {
-            turn.charge_child(clone.usage());
+            turn.child_ended(clone.inner());
         }
         self.hand_out(&cx, &clone, known);
         match result {
             Ok(output) => Ok(ToolOutput::text(output)),
-            Err(error) => Err(ToolError::new(format!("Error: {error}"))),
+            Err((_, error)) if error.is_cancelled() && cx.is_cancelled() => Ok(cancelled()),
+            Err((what, error)) => Err(ToolError::new(format!("{what}: {error}"))),
         }
     }
 
@@ -165,6 +238,10 @@ impl Tool for AgentTool {
     fn cancel_grace(&self) -> Duration {
         let config = self.blueprint.config();
         config.limits.ends + config.lifecycle.timeout
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
     }
 
     fn is_composite(&self) -> bool {

@@ -20,19 +20,31 @@ pub struct Cx<'a> {
     pub(crate) site: &'a Site<'a>,
     pub(crate) clock: &'a Clock,
     pub(crate) point: Point,
-    /// The entry's place in the chain; beyond it for an effect.
-    pub(crate) place: usize,
+    /// The entry's place in the chain; small, because a context is copied into every hook's future.
+    place: u16,
 }
+
+/// The place of an effect: behind every entry.
+const EFFECT: u16 = u16::MAX;
 
 impl<'a> Cx<'a> {
     #[inline]
-    pub(crate) fn new(site: &'a Site<'a>, point: Point, place: usize, clock: &'a Clock) -> Self {
-        Self {
-            site,
-            clock,
-            point,
-            place,
-        }
+    pub(crate) fn new(site: &'a Site<'a>, point: Point, place: u16, clock: &'a Clock) -> Self {
+        Self { site, clock, point, place }
+    }
+
+    /// The context of a model or a tool itself.
+    #[inline]
+    pub(crate) fn of_effect(site: &'a Site<'a>, point: Point, clock: &'a Clock) -> Self {
+        Self::new(site, point, EFFECT, clock)
+    }
+
+    pub(crate) fn is_effect(&self) -> bool {
+        self.place == EFFECT
+    }
+
+    pub(crate) fn place(&self) -> usize {
+        usize::from(self.place)
     }
 
     /// The agent that this runs in.
@@ -57,10 +69,7 @@ impl<'a> Cx<'a> {
 
     /// What the orchestrator says about the request, if there is one.
     pub fn context(&self) -> Option<&'a ExecutionContext> {
-        self.site
-            .turn
-            .and_then(|turn| turn.context())
-            .or_else(|| self.site.inner.context())
+        self.site.turn.and_then(|turn| turn.context()).or_else(|| self.site.inner.context())
     }
 
     /// Whether there is an execution context.
@@ -85,9 +94,7 @@ impl<'a> Cx<'a> {
 
     /// Whether this goes on where an earlier process stopped.
     pub fn resumed(&self) -> bool {
-        self.site
-            .turn
-            .map_or_else(|| self.site.inner.resumed(), |turn| turn.resumed())
+        self.site.turn.map_or_else(|| self.site.inner.resumed(), |turn| turn.resumed())
     }
 
     /// When the turn's time is up, if it has a limit.

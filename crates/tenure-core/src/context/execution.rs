@@ -155,11 +155,7 @@ impl ExecutionContext {
         if !self.conversation_id.is_empty() && self.session_id.is_empty() {
             defects.push(ContextDefect::ConversationWithoutSession);
         }
-        if defects.is_empty() {
-            Ok(())
-        } else {
-            Err(defects)
-        }
+        if defects.is_empty() { Ok(()) } else { Err(defects) }
     }
 }
 

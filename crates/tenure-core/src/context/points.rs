@@ -78,7 +78,7 @@ macro_rules! carries {
             pub fn carried<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
                 let carried = self.data().carried.lock();
                 carried.iter().rev().find_map(|(place, value)| match value {
-                    Carried::Live(value) if *place == self.place => {
+                    Carried::Live(value) if *place == self.place() => {
                         Arc::downcast(value.clone()).ok()
                     }
                     _ => None,
@@ -89,7 +89,7 @@ macro_rules! carries {
             pub fn carried_recorded<T: DeserializeOwned>(&self) -> Option<T> {
                 let carried = self.data().carried.lock();
                 carried.iter().rev().find_map(|(place, value)| match value {
-                    Carried::Recorded(value) if *place == self.place => {
+                    Carried::Recorded(value) if *place == self.place() => {
                         serde_json::from_value(value.clone()).ok()
                     }
                     _ => None,
@@ -101,7 +101,7 @@ macro_rules! carries {
             }
 
             fn leave(&self, value: Carried) {
-                self.data().carried.lock().push((self.place, value));
+                self.data().carried.lock().push((self.place(), value));
             }
         }
     )+};
@@ -128,7 +128,7 @@ macro_rules! asks {
                 T: Serialize + DeserializeOwned + Send,
                 F: Future<Output = Result<T, Error>> + Send,
             {
-                crate::step::step(**self, name, effect).await
+                crate::step::step(**self, self.asking_batch(), name, effect).await
             }
         }
     )+};
@@ -168,9 +168,7 @@ impl TurnCx<'_> {
     }
 
     fn turn(&self) -> &crate::drive::Turn {
-        self.site
-            .turn
-            .expect("a turn context is only made inside a turn")
+        self.site.turn.expect("a turn context is only made inside a turn")
     }
 }
 
@@ -198,10 +196,7 @@ pub struct Batch<'a> {
 
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("calls", &self.calls)
-            .field("index", &self.index)
-            .finish()
+        f.debug_struct("Batch").field("calls", &self.calls).field("index", &self.index).finish()
     }
 }
 
@@ -234,14 +229,17 @@ impl<'a> ToolCx<'a> {
         &self.batch.calls[self.batch.index].id
     }
 
-    /// A key for the effect of this call: equal on every attempt, different for every other call.
+    /// A key for the effect of this call: equal on every attempt, also in a run that goes on with
+    /// its record; different for every other call.
     pub fn idempotency_key(&self) -> String {
-        let run = self
-            .site
-            .turn
-            .map(|turn| turn.run.to_string())
-            .unwrap_or_default();
-        format!("{run}/{}/{}", self.batch.state.step, self.call_id())
+        let (step, call) = (self.batch.state.step, self.call_id());
+        match self.site.turn {
+            Some(turn) => match turn.step_path() {
+                Some(steps) => format!("{}/{}/{step}/{call}", steps.log.run_id(), steps.path),
+                None => format!("{}//{step}/{call}", turn.run),
+            },
+            None => format!("{}//{step}/{call}", self.instance_id()),
+        }
     }
 
     /// The id of the turn.
@@ -252,12 +250,7 @@ impl<'a> ToolCx<'a> {
     /// What the tool says of itself; `None` for a tool that does not exist.
     pub fn tool(&self) -> Option<&'a ToolSpec> {
         let call = &self.batch.calls[self.batch.index];
-        self.site
-            .inner
-            .blueprint
-            .tools
-            .find(&call.name)
-            .map(|(spec, _)| &**spec)
+        self.site.inner.blueprint.tools.spec(&call.name)
     }
 
     /// Whether an `after_model` hook approved the batch.
@@ -277,14 +270,8 @@ impl<'a> ToolCx<'a> {
         patch: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<(), Error> {
         let patch: Vec<_> = patch.into_iter().collect();
-        self.site
-            .inner
-            .check_writes(patch.iter().map(|(key, _)| key.as_str()))?;
-        self.batch
-            .state
-            .patches
-            .lock()
-            .push((self.batch.index, patch));
+        self.site.inner.check_writes(patch.iter().map(|(key, _)| key.as_str()))?;
+        self.batch.state.patches.lock().push((self.batch.index, patch));
         Ok(())
     }
 

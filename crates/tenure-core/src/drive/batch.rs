@@ -9,6 +9,9 @@ use crate::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+/// What one write of a call wants written, all or none.
+type Patch = Vec<(String, Value)>;
+
 /// What the calls of one batch share.
 #[derive(Debug)]
 pub struct BatchState {
@@ -22,7 +25,7 @@ pub struct BatchState {
     /// Only where more calls were asked for than may run at once.
     pub(crate) permits: Option<Semaphore>,
     /// What the calls want written, by position.
-    pub(crate) patches: Mutex<Vec<(usize, Vec<(String, Value)>)>>,
+    pub(crate) patches: Mutex<Vec<(usize, Patch)>>,
 }
 
 impl BatchState {
@@ -36,6 +39,12 @@ impl BatchState {
             permits: (calls > cap).then(|| Semaphore::new(cap)),
             patches: Mutex::new(Vec::new()),
         }
+    }
+
+    /// What the call at this position wants written so far.
+    pub(super) fn writes_of(&self, index: usize) -> Vec<Patch> {
+        let patches = self.patches.lock();
+        patches.iter().filter(|(at, _)| *at == index).map(|(_, patch)| patch.clone()).collect()
     }
 
     /// The phase that follows from who runs and who waits, if it follows at all.
@@ -60,7 +69,7 @@ impl BatchState {
 
     async fn fold(&self, turn: &Turn, site: &Site<'_>) {
         if let Some(to) = self.phase() {
-            let _ = turn.shift(site, to).await;
+            let _ = turn.shift_and_tell(site, to).await;
         }
     }
 }
@@ -124,22 +133,15 @@ pub(crate) struct Waiting<'a> {
     turn: Option<&'a Turn>,
     batch: Option<Batch<'a>>,
     in_body: bool,
-    back_to: Phase,
 }
 
 impl<'a> Waiting<'a> {
     pub(crate) async fn begin(cx: Cx<'a>, batch: Option<Batch<'a>>) -> Self {
         let site = cx.site;
-        let in_body = batch.is_some() && cx.place == usize::MAX;
-        let back_to = site.inner.cell.turn();
-        let this = Self {
-            site,
-            turn: site.turn,
-            batch,
-            in_body,
-            back_to,
-        };
+        let in_body = batch.is_some() && cx.is_effect();
+        let this = Self { site, turn: site.turn, batch, in_body };
         if let Some(turn) = site.turn {
+            turn.begin_waiting();
             match batch {
                 Some(Batch { state, .. }) => {
                     state.waiting.fetch_add(1, Ordering::Relaxed);
@@ -149,30 +151,33 @@ impl<'a> Waiting<'a> {
                     state.fold(turn, site).await;
                 }
                 None => {
-                    let _ = turn.shift(site, Phase::AwaitingUserInput).await;
+                    let _ = turn.shift_and_tell(site, Phase::AwaitingUserInput).await;
                 }
             }
         }
         this
     }
 
-    fn leave(&self) {
+    /// The phase to go back to, unless somebody else still waits.
+    fn leave(&self, turn: &Turn) -> Option<Phase> {
+        let back_to = turn.end_waiting();
         if let Some(Batch { state, .. }) = self.batch {
             state.waiting.fetch_sub(1, Ordering::Relaxed);
             if self.in_body {
                 state.running.fetch_add(1, Ordering::Relaxed);
             }
         }
+        back_to
     }
 
     pub(crate) async fn end(mut self) {
         if let Some(turn) = self.turn.take() {
-            self.leave();
-            match self.batch {
-                Some(Batch { state, .. }) => state.fold(turn, self.site).await,
-                None => {
-                    let _ = turn.shift(self.site, self.back_to).await;
+            match (self.leave(turn), self.batch) {
+                (_, Some(Batch { state, .. })) => state.fold(turn, self.site).await,
+                (Some(back_to), None) => {
+                    let _ = turn.shift_and_tell(self.site, back_to).await;
                 }
+                (None, None) => {}
             }
         }
     }
@@ -181,12 +186,12 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(turn) = self.turn.take() {
-            self.leave();
-            match self.batch {
-                Some(Batch { state, .. }) => state.fold_quietly(turn),
-                None => {
-                    let _ = turn.shift_quietly(self.back_to);
+            match (self.leave(turn), self.batch) {
+                (_, Some(Batch { state, .. })) => state.fold_quietly(turn),
+                (Some(back_to), None) => {
+                    let _ = turn.shift_quietly(back_to);
                 }
+                (None, None) => {}
             }
         }
     }

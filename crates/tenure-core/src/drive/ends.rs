@@ -1,16 +1,19 @@
 //! The end of a turn: its hooks, its record, and the agent ready again.
 
 use super::points::AfterAgent;
-use super::report::TurnReport;
+use super::report::{TurnEnd, TurnReport};
 use super::tools::settled;
 use super::turn::{Continued, Turn, Work};
+use crate::agent::Inner;
 use crate::error::Error;
 use crate::event::EventKind;
 use crate::hook::{Hold, Point, Points};
 use crate::kernel::{Ends, Site, sequence};
 use crate::message::Message;
+use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The turn and its work, owned, so that they can move to the tracker.
@@ -22,20 +25,22 @@ pub(super) struct Run {
 /// What became of the ends.
 pub(super) enum Ended {
     /// The turn is over.
-    Over(Run),
+    Over(Box<Run>),
     /// A hook wants to go on.
-    Again(Run),
+    Again(Box<Run>),
 }
 
-const NEEDS_ENDS: Points = Points::NONE
-    .with(Point::AfterAgent)
-    .with(Point::OnTransition);
+const NEEDS_ENDS: Points = Points::NONE.with(Point::AfterAgent).with(Point::OnTransition);
 
 impl Run {
     /// Whether the end takes more than bookkeeping.
     #[inline]
     pub(super) fn has_ends(&self) -> bool {
-        self.turn.inner.blueprint.chain.mask.intersects(NEEDS_ENDS) || self.is_fatal()
+        let Self { turn, .. } = self;
+        turn.inner.blueprint.chain.mask.intersects(NEEDS_ENDS)
+            || turn.has_children()
+            || turn.inner.stop_requested()
+            || self.is_fatal()
     }
 
     fn is_fatal(&self) -> bool {
@@ -44,9 +49,12 @@ impl Run {
 
     /// Runs `after_agent` for every entry that was passed, last to first, and takes the agent out
     /// of the turn.
-    pub(super) async fn end(mut self) -> Ended {
+    pub(super) async fn end(mut self: Box<Self>) -> Ended {
         self.settle();
-        let Self { turn, work } = &mut self;
+        if self.turn.has_children() {
+            self.turn.children_ended().await;
+        }
+        let Self { turn, work } = &mut *self;
         let inner = &turn.inner;
         let chain = &*inner.blueprint.chain;
         // A cancel does not reach the ends.
@@ -54,11 +62,12 @@ impl Run {
         site.signal = None;
 
         let fatal = work.error.as_ref().is_some_and(Error::is_fatal) || inner.fatal_requested();
+        if fatal {
+            inner.request_fatal();
+        }
         if fatal && inner.cell.go(Phase::Idle, Phase::Error).is_ok() {
-            inner.metrics.life_moved();
-            inner
-                .transitioned(&site, inner.cell.turn(), Phase::Error, None)
-                .await;
+            inner.metrics.life_moved(1);
+            inner.transitioned(&site, inner.cell.turn(), Phase::Error, None).await;
         }
         if chain.has(Point::AfterAgent) {
             let entered = turn.entered.load(Ordering::Acquire);
@@ -67,14 +76,15 @@ impl Run {
                 Continued::No => entered,
             };
             let outcome = work.outcome();
-            let usage = turn.total_usage();
-            let mut after = AfterAgent {
-                work,
+            let Work { output, error, request, continued, .. } = work;
+            let end = TurnEnd {
                 outcome,
-                usage,
-                below,
-                place: 0,
+                error: error.as_ref(),
+                output,
+                history: request.messages.history(),
+                usage: turn.total_usage(),
             };
+            let mut after = AfterAgent { end, continued, below, place: 0, scratch: None };
             let ends = Ends::Within(inner.config().limits.ends);
             // Ends are always continued; there is nothing to fail with (G5).
             let _ = sequence(&site, chain, ends, &mut after).await;
@@ -82,16 +92,32 @@ impl Run {
                 return Ended::Again(self);
             }
         }
-        let turn = &self.turn;
-        let last = turn.inner.cell.turn();
-        if last != Phase::Idle && turn.inner.cell.life() == Phase::Idle {
-            // The turn still holds the agent while the hooks of the transition run; it is
-            // released when they are done.
-            turn.inner
-                .transitioned(&site_of_end(turn), last, Phase::Idle, None)
-                .await;
-        }
+        self.leave().await;
         Ended::Over(self)
+    }
+
+    /// Runs the hooks of the last transition. They see an idle agent; the turn is free when they
+    /// are done.
+    async fn leave(&self) {
+        let turn = &self.turn;
+        if chain_has_transitions(turn) && turn.inner.cell.life() == Phase::Idle {
+            let last = turn.inner.cell.turn();
+            turn.inner.cell.settle_turn();
+            turn.inner.transitioned(&site_of_end(turn), last, Phase::Idle, None).await;
+        }
+    }
+
+    /// Leaves the turn as it is, for another future to go on with. Its ends wait for that.
+    pub(super) fn park(self: Box<Self>) {
+        if chain_has_transitions(&self.turn) {
+            let blueprint = self.turn.inner.blueprint.clone();
+            blueprint.run_detached(async move {
+                self.leave().await;
+                self.turn.park();
+            });
+        } else {
+            self.turn.park();
+        }
     }
 
     /// Takes a wish to go on for a plain end; the entries that have not ended yet still do.
@@ -113,9 +139,9 @@ impl Run {
 
     /// Commits the conversation, counts, and makes the agent ready again.
     #[inline]
-    pub(super) fn close(mut self) -> Result<TurnReport, Error> {
+    pub(super) fn close(mut self: Box<Self>) -> Closed {
         self.settle();
-        let Self { turn, mut work } = self;
+        let Self { turn, work } = &mut *self;
         let inner = &turn.inner;
         let outcome = work.outcome();
         let duration = turn.started.elapsed();
@@ -124,9 +150,7 @@ impl Run {
         *inner.history.lock() = history.clone();
         inner.charge(turn.usage());
         let transitions = u64::from(turn.transitions.load(Ordering::Relaxed)) + 1;
-        inner
-            .metrics
-            .request(duration, outcome.is_ok(), transitions);
+        inner.metrics.request(duration, outcome.is_ok(), transitions);
         let trace = turn.context().is_some().then(|| turn.trace());
         let failures = std::mem::take(&mut *turn.data.failures.lock());
         let report = TurnReport {
@@ -147,13 +171,33 @@ impl Run {
         {
             sink.say(report.output());
         }
-        announce_end(&turn, &report, duration);
+        announce_end(turn, &report, duration);
         turn.release();
-        match work.error {
+        let fatal = work.error.as_ref().is_some_and(Error::is_fatal) || inner.fatal_requested();
+        let shutdown = if fatal {
+            Some((inner.clone(), ExitReason::Fatal))
+        } else if inner.stop_requested() {
+            Some((inner.clone(), ExitReason::Completed))
+        } else {
+            None
+        };
+        let result = match work.error.take() {
             None => Ok(report),
             Some(error) => Err(error.with_report(report)),
-        }
+        };
+        Closed { result, shutdown }
     }
+}
+
+/// A turn that is over, and what it asked for: a shutdown after a fatal error, or because a hook
+/// wants one.
+pub(super) struct Closed {
+    pub(super) result: Result<TurnReport, Error>,
+    pub(super) shutdown: Option<(Arc<Inner>, ExitReason)>,
+}
+
+fn chain_has_transitions(turn: &Turn) -> bool {
+    turn.inner.blueprint.chain.has(Point::OnTransition)
 }
 
 fn site_of_end(turn: &Turn) -> Site<'_> {
@@ -167,28 +211,12 @@ fn announce_end(turn: &Turn, report: &TurnReport, took: Duration) {
     let inner = &turn.inner;
     if let Some(bus) = inner.listening() {
         let TurnReport { outcome, usage, .. } = *report;
-        bus.emit(
-            inner,
-            Some(turn),
-            EventKind::TurnEnded {
-                outcome,
-                usage,
-                took,
-            },
-        );
+        bus.emit(inner, Some(turn), EventKind::TurnEnded { outcome, usage, took });
         // With transition hooks the event went out behind them.
-        let hooked = inner.blueprint.chain.has(Point::OnTransition);
-        if !hooked && inner.cell.life() == Phase::Idle {
+        if !chain_has_transitions(turn) && inner.cell.life() == Phase::Idle {
             let (from, to) = (inner.cell.turn(), Phase::Idle);
-            bus.emit(
-                inner,
-                Some(turn),
-                EventKind::PhaseEntered {
-                    from,
-                    to,
-                    reason: None,
-                },
-            );
+            inner.cell.settle_turn();
+            bus.emit(inner, Some(turn), EventKind::PhaseEntered { from, to, reason: None });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One turn: a request in, a report out.
 //!
-//! There is one loop ([`turn_loop`]) for blocking and streaming runs, for fresh and resumed ones,
+//! There is one loop (`turn_loop`) for blocking and streaming runs, for fresh and resumed ones,
 //! for top-level agents and clones (G6). It runs in the caller's future; if that is dropped, the
 //! guard moves the end work to the agent's tracker (G1).
 
@@ -20,7 +20,7 @@ mod turn_loop;
 pub use batch::BatchState;
 pub use batch::Body;
 pub(crate) use batch::Waiting;
-pub(crate) use guard::{drive, try_drive};
+pub(crate) use guard::{claim, drive};
 pub use input::Input;
 pub(crate) use model::model_leaf;
 pub(crate) use output::OutputCheck;

@@ -28,14 +28,17 @@ fn bounded<'a>(
 ) -> Bounded<'a, Result<ModelResponse, ModelError>> {
     let blueprint = &cx.site.inner.blueprint;
     let call = blueprint.model.call(request, ModelCx::new(cx));
-    Bounded::new(call, cx.site, cx.clock, blueprint.config.limits.model)
+    Bounded::new(call, cx.site, cx.clock, &blueprint.model_bounds)
 }
 
 /// The same with somebody watching, or with a step log to serve it from.
 #[cold]
 async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let step = cx.site.turn.map_or(0, |turn| turn.steps_made());
-    cx.site.emit(|| EventKind::ModelStarted { step });
+    let ended = |outcome, usage| EventKind::ModelEnded { step, outcome, usage };
+    let begun = cx
+        .site
+        .begun(|| EventKind::ModelStarted { step }, || ended(Outcome::Cancelled, Usage::default()));
     let result = match (cx.site.steps(), cx.site.turn) {
         (Some(log), Some(turn)) => {
             let name = cx.site.inner.blueprint.model.name();
@@ -69,12 +72,12 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
         }
         _ => call(cx, request).await,
     };
-    cx.site.emit(|| EventKind::ModelEnded {
-        step,
-        outcome: result.as_ref().map_or_else(Error::outcome, |_| Outcome::Ok),
-        usage: result
-            .as_ref()
-            .map_or_else(|_| Usage::default(), |response| response.usage),
+    if let Ok(response) = &result {
+        ModelKind::answered(cx, response);
+    }
+    begun.ended(|| match &result {
+        Ok(response) => ended(Outcome::Ok, response.usage),
+        Err(error) => ended(error.outcome(), Usage::default()),
     });
     result
 }
@@ -88,12 +91,7 @@ async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error
 fn request_fingerprint(request: &ModelRequest) -> u64 {
     let messages: Vec<_> = request.messages.iter().collect();
     let tools: Vec<_> = request.tools.iter().map(|tool| &tool.name).collect();
-    fingerprint(&(
-        request.instruction.as_deref(),
-        messages,
-        tools,
-        &request.params,
-    ))
+    fingerprint(&(request.instruction.as_deref(), messages, tools, &request.params))
 }
 
 /// A model call that completed, well or not. One that was cut off has not, and is made again.
@@ -101,12 +99,7 @@ fn request_fingerprint(request: &ModelRequest) -> u64 {
 #[serde(rename_all = "snake_case")]
 enum Recorded {
     Ok(ModelResponse),
-    Failed {
-        kind: ModelErrorKind,
-        message: String,
-        retry_after: Option<Duration>,
-        fatal: bool,
-    },
+    Failed { kind: ModelErrorKind, message: String, retry_after: Option<Duration>, fatal: bool },
 }
 
 impl Recorded {
@@ -123,12 +116,7 @@ impl Recorded {
     fn into_result(self) -> Result<ModelResponse, Error> {
         match self {
             Self::Ok(response) => Ok(response),
-            Self::Failed {
-                kind,
-                message,
-                retry_after,
-                fatal,
-            } => {
+            Self::Failed { kind, message, retry_after, fatal } => {
                 let mut error = ModelError::new(kind, message);
                 if let Some(after) = retry_after {
                     error = error.with_retry_after(after);

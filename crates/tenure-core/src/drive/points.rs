@@ -2,7 +2,7 @@
 
 use super::input::Input;
 use super::report::TurnEnd;
-use super::turn::{Continued, Turn, Work};
+use super::turn::{Continued, Turn};
 use crate::BoxFuture;
 use crate::context::{Cx, TurnCx};
 use crate::error::Error;
@@ -10,7 +10,6 @@ use crate::hook::{After, Entry, Flow, HookAction, HookError, JumpTarget, Point};
 use crate::kernel::{Carried, Sequence};
 use crate::message::Message;
 use crate::model::{ModelParams, ModelRequest, ModelResponse};
-use crate::outcome::Outcome;
 use crate::step::{decode, fingerprint};
 use crate::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
@@ -32,6 +31,8 @@ pub(super) struct BeforeAgent<'w> {
     pub(super) input: &'w mut Input,
     pub(super) finish: Option<String>,
     pub(super) place: usize,
+    /// What an observer gets to see, and to change in vain.
+    pub(super) scratch: Option<Input>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,9 +43,27 @@ struct BeganRecord {
     carried: Option<Value>,
 }
 
+impl BeforeAgent<'_> {
+    /// Shows an observer a copy.
+    #[cold]
+    fn show<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        let input = self.scratch.insert(self.input.clone());
+        entry.hook.before_agent(TurnCx::new(cx), input)
+    }
+}
+
 impl Sequence for BeforeAgent<'_> {
     const POINT: Point = Point::BeforeAgent;
     type Out = Flow;
+
+    #[inline]
+    fn says_nothing(out: &Flow) -> bool {
+        matches!(out, Flow::Continue)
+    }
 
     #[inline]
     fn call<'a>(
@@ -52,16 +71,15 @@ impl Sequence for BeforeAgent<'_> {
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        if entry.observes {
+            return self.show(entry, cx);
+        }
         entry.hook.before_agent(TurnCx::new(cx), self.input)
     }
 
     #[inline]
     fn accept(&mut self, entry: &Entry, out: Flow) -> ControlFlow<()> {
-        if entry.observes {
-            ControlFlow::Continue(())
-        } else {
-            flow(&mut self.finish, out)
-        }
+        if entry.observes { ControlFlow::Continue(()) } else { flow(&mut self.finish, out) }
     }
 
     #[inline]
@@ -75,38 +93,20 @@ impl Sequence for BeforeAgent<'_> {
     }
 
     fn record(&self, out: &Flow) -> Value {
-        let carried = self
-            .turn
-            .data
-            .carried
-            .lock()
-            .iter()
-            .rev()
-            .find_map(|(place, value)| match value {
+        let carried =
+            self.turn.data.carried.lock().iter().rev().find_map(|(place, value)| match value {
                 Carried::Recorded(value) if *place == self.place => Some(value.clone()),
                 _ => None,
             });
-        let record = BeganRecord {
-            flow: out.clone(),
-            input: self.input.clone(),
-            carried,
-        };
+        let record = BeganRecord { flow: out.clone(), input: self.input.clone(), carried };
         serde_json::to_value(record).unwrap_or_default()
     }
 
     fn replay(&mut self, record: Value) -> Result<Flow, Error> {
-        let BeganRecord {
-            flow,
-            input,
-            carried,
-        } = decode(record)?;
+        let BeganRecord { flow, input, carried } = decode(record)?;
         *self.input = input;
         if let Some(value) = carried {
-            self.turn
-                .data
-                .carried
-                .lock()
-                .push((self.place, Carried::Recorded(value)));
+            self.turn.data.carried.lock().push((self.place, Carried::Recorded(value)));
         }
         Ok(flow)
     }
@@ -115,6 +115,7 @@ impl Sequence for BeforeAgent<'_> {
 pub(super) struct BeforeModel<'w> {
     pub(super) request: &'w mut ModelRequest,
     pub(super) finish: Option<String>,
+    pub(super) scratch: Option<Box<ModelRequest>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -127,9 +128,27 @@ struct RequestRecord {
     persist: bool,
 }
 
+impl BeforeModel<'_> {
+    /// Shows an observer a copy.
+    #[cold]
+    fn show<'a>(
+        &'a mut self,
+        entry: &'a Entry,
+        cx: Cx<'a>,
+    ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        let request = self.scratch.insert(Box::new(self.request.clone()));
+        entry.hook.before_model(TurnCx::new(cx), request)
+    }
+}
+
 impl Sequence for BeforeModel<'_> {
     const POINT: Point = Point::BeforeModel;
     type Out = Flow;
+
+    #[inline]
+    fn says_nothing(out: &Flow) -> bool {
+        matches!(out, Flow::Continue)
+    }
 
     #[inline]
     fn call<'a>(
@@ -137,16 +156,15 @@ impl Sequence for BeforeModel<'_> {
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<Flow, HookError>> {
+        if entry.observes {
+            return self.show(entry, cx);
+        }
         entry.hook.before_model(TurnCx::new(cx), self.request)
     }
 
     #[inline]
     fn accept(&mut self, entry: &Entry, out: Flow) -> ControlFlow<()> {
-        if entry.observes {
-            ControlFlow::Continue(())
-        } else {
-            flow(&mut self.finish, out)
-        }
+        if entry.observes { ControlFlow::Continue(()) } else { flow(&mut self.finish, out) }
     }
 
     fn record(&self, out: &Flow) -> Value {
@@ -177,16 +195,26 @@ impl Sequence for BeforeModel<'_> {
 }
 
 /// What the `after_model` hooks decided together.
-pub(super) struct AfterModel {
-    pub(super) response: ModelResponse,
+#[derive(Default)]
+pub(super) struct Decided {
     pub(super) reject: Option<String>,
     pub(super) jump: Option<JumpTarget>,
     pub(super) approved: bool,
 }
 
-impl Sequence for AfterModel {
+pub(super) struct AfterModel<'w> {
+    pub(super) response: &'w mut ModelResponse,
+    pub(super) decided: Decided,
+}
+
+impl Sequence for AfterModel<'_> {
     const POINT: Point = Point::AfterModel;
     type Out = HookAction;
+
+    #[inline]
+    fn says_nothing(out: &HookAction) -> bool {
+        matches!(out, HookAction::Continue)
+    }
 
     #[inline]
     fn call<'a>(
@@ -194,7 +222,7 @@ impl Sequence for AfterModel {
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<HookAction, HookError>> {
-        entry.hook.after_model(TurnCx::new(cx), &self.response)
+        entry.hook.after_model(TurnCx::new(cx), self.response)
     }
 
     /// Every entry is called, whatever another decided; they are called from the inside out, so of
@@ -204,19 +232,23 @@ impl Sequence for AfterModel {
         if !entry.observes {
             match out {
                 HookAction::Continue => {}
-                HookAction::Approve => self.approved = true,
+                HookAction::Approve => self.decided.approved = true,
                 HookAction::Reject(reason) => {
-                    self.reject.get_or_insert(reason);
+                    self.decided.reject.get_or_insert(reason);
                 }
-                HookAction::Modify(response) => self.response = *response,
-                HookAction::JumpTo(target) => self.jump = Some(target),
+                // Whoever approved has seen something else.
+                HookAction::Modify(response) => {
+                    *self.response = *response;
+                    self.decided.approved = false;
+                }
+                HookAction::JumpTo(target) => self.decided.jump = Some(target),
             }
         }
         ControlFlow::Continue(())
     }
 
     fn fingerprint(&self) -> u64 {
-        fingerprint(&self.response)
+        fingerprint(&*self.response)
     }
 
     fn record(&self, out: &HookAction) -> Value {
@@ -229,12 +261,19 @@ impl Sequence for AfterModel {
 }
 
 pub(super) struct AfterAgent<'w> {
-    pub(super) work: &'w mut Work,
-    pub(super) outcome: Outcome,
-    pub(super) usage: crate::model::Usage,
+    pub(super) end: TurnEnd<'w>,
+    pub(super) continued: &'w mut Continued,
     /// Entries from this place on were not entered, or have ended already.
     pub(super) below: usize,
     pub(super) place: usize,
+    pub(super) scratch: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct EndRecord {
+    after: After,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
 }
 
 impl Sequence for AfterAgent<'_> {
@@ -242,36 +281,33 @@ impl Sequence for AfterAgent<'_> {
     type Out = After;
 
     #[inline]
+    fn says_nothing(out: &After) -> bool {
+        matches!(out, After::Done)
+    }
+
+    #[inline]
     fn call<'a>(
         &'a mut self,
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<After, HookError>> {
-        let Work {
-            output,
-            error,
-            request,
-            ..
-        } = &mut *self.work;
-        let mut end = TurnEnd {
-            outcome: self.outcome,
-            error: error.as_ref(),
-            output,
-            history: request.messages.history(),
-            usage: self.usage,
-        };
+        if !entry.observes {
+            return entry.hook.after_agent(TurnCx::new(cx), &mut self.end);
+        }
+        self.scratch.clone_from(self.end.output);
+        let mut end = TurnEnd { output: &mut self.scratch, ..self.end };
         Box::pin(async move { entry.hook.after_agent(TurnCx::new(cx), &mut end).await })
     }
 
     fn accept(&mut self, entry: &Entry, out: After) -> ControlFlow<()> {
         match out {
             After::Continue(message)
-                if self.outcome.is_ok()
-                    && self.work.continued == Continued::No
+                if self.end.outcome.is_ok()
+                    && *self.continued == Continued::No
                     && !entry.observes =>
             {
                 // This entry and those outside it end later.
-                self.work.continued = Continued::Asked(message, self.place + 1);
+                *self.continued = Continued::Asked(message, self.place + 1);
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),
@@ -280,6 +316,21 @@ impl Sequence for AfterAgent<'_> {
 
     fn skips(&self, place: usize, _entry: &Entry) -> bool {
         place >= self.below
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(&self.end.outcome)
+    }
+
+    fn record(&self, out: &After) -> Value {
+        let record = EndRecord { after: out.clone(), output: self.end.output.clone() };
+        serde_json::to_value(record).unwrap_or_default()
+    }
+
+    fn replay(&mut self, record: Value) -> Result<After, Error> {
+        let EndRecord { after, output } = decode(record)?;
+        *self.end.output = output;
+        Ok(after)
     }
 
     fn entered(&mut self, place: usize) {

@@ -50,9 +50,7 @@ impl TurnReport {
 
     /// The trace that the turn belongs to.
     pub fn trace_id(&self) -> String {
-        self.trace
-            .as_deref()
-            .map_or_else(|| self.run.to_string(), str::to_owned)
+        self.trace.as_deref().map_or_else(|| self.run.to_string(), str::to_owned)
     }
 }
 
@@ -107,11 +105,7 @@ impl TurnEnd<'_> {
             return None;
         }
         let history = self.history;
-        let said = || {
-            history
-                .last()
-                .map_or_else(String::new, |last| last.text().to_owned())
-        };
+        let said = || history.last().map_or_else(String::new, |last| last.text().to_owned());
         Some(self.output.get_or_insert_with(said))
     }
 

@@ -95,7 +95,8 @@ impl<'a> TurnStream<'a> {
         Self { sink, state }
     }
 
-    /// The next piece of text, or `None` when the turn has ended.
+    /// The next piece of text, or `None` when the turn has ended, well or not, or was refused:
+    /// [`TurnStream::finish`] has the report or the error.
     pub async fn next(&mut self) -> Option<String> {
         poll_fn(|cx| self.poll_text(cx)).await
     }
@@ -139,8 +140,6 @@ impl Stream for TurnStream<'_> {
 impl fmt::Debug for TurnStream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ended = matches!(self.state, State::Ended(_));
-        f.debug_struct("TurnStream")
-            .field("ended", &ended)
-            .finish_non_exhaustive()
+        f.debug_struct("TurnStream").field("ended", &ended).finish_non_exhaustive()
     }
 }

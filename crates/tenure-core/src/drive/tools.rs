@@ -13,6 +13,7 @@ use crate::message::{Message, ToolCall, ToolResult, ToolStatus};
 use crate::phase::Phase;
 use crate::step::{decode, encode, fingerprint};
 use crate::tool::{ToolError, ToolOutput, ToolRequest};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -29,31 +30,24 @@ pub(super) async fn call_tools(
     let config = turn.inner.config();
     let history = work.request.messages.history();
     let calls = history.last().map(Message::calls).unwrap_or_default();
-    let state = BatchState::new(
-        turn.steps_made(),
-        approved,
-        calls.len(),
-        config.max_parallel_tools,
-    );
+    let state =
+        BatchState::new(turn.steps_made(), approved, calls.len(), config.max_parallel_tools);
     let mut denied = true;
     let error = if calls.len() == 1 {
-        let batch = Batch {
-            state: &state,
-            calls,
-            index: 0,
-        };
+        let batch = Batch { state: &state, calls, index: 0 };
         let (result, error) = match one_call(site, turn, batch).await {
             Ok(result) => (result, None),
-            Err(error) => (unfinished(&calls[0], &error), Some(error)),
+            Err(ended) => (ended.result(&calls[0]), Some(ended.error)),
         };
         denied = result.status == ToolStatus::Denied;
-        work.request
-            .messages
-            .history_mut()
-            .push(Message::Tool(result));
+        work.request.messages.history_mut().push(Message::Tool(result));
+        if error.is_none() {
+            apply_patches(turn, &state, |_| true);
+        }
         error
     } else {
-        let error = all_calls(site, turn, &state, calls).await;
+        let (error, answered) = Box::pin(all_calls(site, turn, &state, calls)).await;
+        apply_patches(turn, &state, |index| answered.contains(&index));
         let results = settled(turn, calls, error.as_ref());
         let history = work.request.messages.history_mut();
         for result in results {
@@ -65,44 +59,43 @@ pub(super) async fn call_tools(
     if let Some(error) = error {
         return Err(error);
     }
-    work.request
-        .messages
-        .history_mut()
-        .extend(std::mem::take(&mut *turn.appended.lock()));
-    apply_patches(turn, &state);
+    if let Some(rare) = turn.if_rare() {
+        let mut appended = std::mem::take(&mut *rare.appended.lock());
+        appended.sort_by_key(|(call, _)| *call);
+        let appended = appended.into_iter().flat_map(|(_, messages)| messages);
+        work.request.messages.history_mut().extend(appended);
+    }
     if denied {
         let here = turn.inner.cell.turn();
         if here.may_go_to(Phase::ToolDenied) {
-            turn.shift(site, Phase::ToolDenied).await?;
+            turn.shift_and_tell(site, Phase::ToolDenied).await?;
         }
     }
-    turn.shift(site, Phase::ProcessingToolResult).await
+    if let Some(from) = turn.shift(Phase::ProcessingToolResult)? {
+        turn.shifted(site, from, Phase::ProcessingToolResult).await;
+    }
+    Ok(())
 }
 
-/// Runs every call at once. The first failure that is not a cancel stops the others.
+/// Runs every call at once. The first failure stops the others, unless it is a cancel: that
+/// reaches each of them, and each may take its grace. Says also which calls were answered.
 async fn all_calls(
     site: &Site<'_>,
     turn: &Turn,
     state: &BatchState,
     calls: &[ToolCall],
-) -> Option<Error> {
-    turn.finished.lock().clear();
-    let mut running: Vec<Option<BoxFuture<'_, Result<ToolResult, Error>>>> = (0..calls.len())
+) -> (Option<Error>, Vec<usize>) {
+    turn.rare().finished.lock().clear();
+    let mut running: Vec<Option<BoxFuture<'_, Result<ToolResult, Unanswered>>>> = (0..calls.len())
         .map(|index| {
-            let call = one_call(
-                site,
-                turn,
-                Batch {
-                    state,
-                    calls,
-                    index,
-                },
-            );
+            let call = one_call(site, turn, Batch { state, calls, index });
             Some(Box::pin(call) as BoxFuture<'_, _>)
         })
         .collect();
-    poll_fn(|cx| {
-        let mut first_error = None;
+    let mut cancelled = None;
+    let mut answered = Vec::new();
+    let error = poll_fn(|cx| {
+        let mut failed = None;
         let mut open = false;
         for (index, slot) in running.iter_mut().enumerate() {
             let Some(call) = slot else { continue };
@@ -111,47 +104,69 @@ async fn all_calls(
                 Poll::Ready(result) => {
                     *slot = None;
                     match result {
-                        Ok(result) => turn.finished.lock().push((index, result)),
-                        Err(error) => {
-                            first_error.get_or_insert(error);
+                        Ok(result) => {
+                            answered.push(index);
+                            turn.rare().finished.lock().push((index, result));
+                        }
+                        Err(ended) => {
+                            let result = ended.result(&calls[index]);
+                            turn.rare().finished.lock().push((index, result));
+                            if ended.error.is_cancelled() {
+                                cancelled = Some(ended.error);
+                            } else {
+                                failed.get_or_insert(ended.error);
+                            }
                         }
                     }
                 }
             }
         }
-        match first_error {
+        match failed {
             Some(error) => Poll::Ready(Some(error)),
             None if open => Poll::Pending,
-            None => Poll::Ready(None),
+            None => Poll::Ready(cancelled.take()),
         }
     })
-    .await
+    .await;
+    (error, answered)
 }
 
 /// One result per call, in call order: what has finished, and a synthetic one for the rest.
 pub(super) fn settled(turn: &Turn, calls: &[ToolCall], error: Option<&Error>) -> Vec<ToolResult> {
-    let mut finished = std::mem::take(&mut *turn.finished.lock());
+    let mut finished = std::mem::take(&mut *turn.rare().finished.lock());
     let results = calls.iter().enumerate().map(|(index, call)| {
         match finished.iter().position(|(at, _)| *at == index) {
             Some(at) => finished.swap_remove(at).1,
-            None => match error {
-                Some(error) => unfinished(call, error),
-                None => synthetic(call, ToolStatus::Cancelled, "the call was cancelled"),
-            },
+            None => {
+                let why = match error {
+                    Some(error) if !error.is_cancelled() => error.to_string(),
+                    _ => "the turn was cancelled".to_owned(),
+                };
+                let content = format!("{why}; the call was not answered, and may have been made");
+                synthetic(call, ToolStatus::Cancelled, &content)
+            }
         }
     });
     results.collect()
 }
 
-fn unfinished(call: &ToolCall, error: &Error) -> ToolResult {
-    if error.is_cancelled() {
-        synthetic(call, ToolStatus::Cancelled, "the call was cancelled")
-    } else {
-        synthetic(
-            call,
-            ToolStatus::Cancelled,
-            &format!("the turn ended before the call: {error}"),
-        )
+/// A call that ended with the turn, and without an answer.
+struct Unanswered {
+    error: Error,
+    /// Whether the tool was called. What it did is done, and the model has to know.
+    made: bool,
+}
+
+impl Unanswered {
+    fn result(&self, call: &ToolCall) -> ToolResult {
+        let Self { error, made } = self;
+        let content = match (made, error.is_cancelled()) {
+            (true, true) => "the call was cancelled after it was made".to_owned(),
+            (false, true) => "the call was cancelled before it was made".to_owned(),
+            (true, false) => format!("the call was made, but its result was lost: {error}"),
+            (false, false) => format!("the call was not made: {error}"),
+        };
+        synthetic(call, ToolStatus::Cancelled, &content)
     }
 }
 
@@ -164,29 +179,31 @@ pub(super) fn synthetic(call: &ToolCall, status: ToolStatus, content: &str) -> T
     }
 }
 
-/// What the calls wanted written, in call order.
-fn apply_patches(turn: &Turn, state: &BatchState) {
+/// What the calls that were answered wanted written, in call order.
+fn apply_patches(turn: &Turn, state: &BatchState, answered: impl Fn(usize) -> bool) {
     let mut patches = std::mem::take(&mut *state.patches.lock());
+    patches.retain(|(index, _)| answered(*index));
     patches.sort_by_key(|(index, _)| *index);
     for (_, patch) in patches {
         // Every key was checked when the tool wrote it.
         if let Err(error) = turn.inner.write_state(patch) {
-            tracing::error!(
-                agent = turn.inner.name(),
-                "a tool's state was lost: {error}"
-            );
+            tracing::error!(agent = turn.inner.name(), "a tool's state was lost: {error}");
         }
     }
 }
 
 /// One call, through its wraps. A tool's own failure is a result; an `Err` ends the turn.
-async fn one_call(site: &Site<'_>, turn: &Turn, batch: Batch<'_>) -> Result<ToolResult, Error> {
+async fn one_call(
+    site: &Site<'_>,
+    turn: &Turn,
+    batch: Batch<'_>,
+) -> Result<ToolResult, Unanswered> {
     let call = &batch.calls[batch.index];
     let blueprint = &turn.inner.blueprint;
-    site.emit(|| EventKind::ToolStarted {
-        call: call.id.clone(),
-        tool: call.name.clone(),
-    });
+    let begun = site.begun(
+        || EventKind::ToolStarted { call: call.id.clone(), tool: call.name.clone() },
+        || ended(call, ToolStatus::Cancelled),
+    );
     let output = match prepare(&blueprint.tools, call, batch.index) {
         Ok(mut request) => {
             let wraps = blueprint.chain.calls(Point::WrapToolCall);
@@ -196,24 +213,30 @@ async fn one_call(site: &Site<'_>, turn: &Turn, batch: Batch<'_>) -> Result<Tool
                 entries: &blueprint.chain.entries,
                 wraps,
                 clocks: &clocks,
+                watched: site.inner.is_watched(),
                 batch: Some(batch),
                 inside: None,
             };
             match around.call(&mut request).await {
-                Ok(output) => output,
+                Ok(output) => {
+                    begun.ended(|| ended(call, output.status));
+                    let ToolRequest { id, name, .. } = request;
+                    let ToolOutput { content, status } = output;
+                    return Ok(ToolResult { call_id: id, name, content, status });
+                }
                 Err(error) if error.is_denied() && !error.is_fatal() => {
                     ToolOutput::denied(error.to_string())
                 }
                 Err(error) => {
-                    let status = ToolStatus::Cancelled;
-                    site.emit(|| ended(call, status));
-                    return Err(error);
+                    begun.ended(|| ended(call, ToolStatus::Cancelled));
+                    let made = wraps.is_empty() || clocks.get(0).effects() > 0;
+                    return Err(Unanswered { error, made });
                 }
             }
         }
         Err(message) => ToolOutput::error(message),
     };
-    site.emit(|| ended(call, output.status));
+    begun.ended(|| ended(call, output.status));
     Ok(ToolResult {
         call_id: call.id.clone(),
         name: call.name.clone(),
@@ -223,17 +246,13 @@ async fn one_call(site: &Site<'_>, turn: &Turn, batch: Batch<'_>) -> Result<Tool
 }
 
 fn ended(call: &ToolCall, status: ToolStatus) -> EventKind {
-    EventKind::ToolEnded {
-        call: call.id.clone(),
-        tool: call.name.clone(),
-        status,
-    }
+    EventKind::ToolEnded { call: call.id.clone(), tool: call.name.clone(), status }
 }
 
 /// Finds the tool and reads the arguments. What is wrong is for the model to read.
 #[inline]
 fn prepare(tools: &ToolSet, call: &ToolCall, index: usize) -> Result<ToolRequest, String> {
-    let Some((spec, _)) = tools.find(&call.name) else {
+    let Some(tool) = tools.place(&call.name) else {
         return Err(tools.unknown(&call.name));
     };
     let text = call.arguments.trim();
@@ -250,12 +269,7 @@ fn prepare(tools: &ToolSet, call: &ToolCall, index: usize) -> Result<ToolRequest
             kind_of(&arguments)
         ));
     }
-    Ok(ToolRequest {
-        id: call.id.clone(),
-        arguments,
-        name: spec.name.clone(),
-        index,
-    })
+    Ok(ToolRequest { id: call.id.clone(), arguments, name: call.name.clone(), index, tool })
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -295,13 +309,9 @@ fn bounded<'a>(
     request: &'a ToolRequest,
 ) -> Bounded<'a, Result<ToolOutput, ToolError>> {
     let blueprint = &cx.site.inner.blueprint;
-    let (spec, tool) = blueprint
-        .tools
-        .find(&request.name)
-        .expect("a request is only made for a tool that is there");
-    let limit = spec.limit.or(blueprint.config.limits.tool);
+    let (tool, bounds) = blueprint.tools.at(request.tool);
     let call = tool.call(ToolCx::new(cx, batch), &request.arguments);
-    Bounded::new(call, cx.site, cx.clock, limit).with_grace(tool.cancel_grace())
+    Bounded::new(call, cx.site, cx.clock, bounds)
 }
 
 /// The same with somebody watching, with a step log to serve it from, or with others in the way.
@@ -311,12 +321,7 @@ async fn attended_call(
     cx: Cx<'_>,
     request: &ToolRequest,
 ) -> Result<ToolOutput, Error> {
-    let composite = {
-        let tools = &cx.site.inner.blueprint.tools;
-        tools
-            .find(&request.name)
-            .is_some_and(|(_, tool)| tool.is_composite())
-    };
+    let composite = cx.site.inner.blueprint.tools.at(request.tool).0.is_composite();
     match (cx.site.steps(), cx.site.turn) {
         // The steps of a child agent are its own.
         (Some(log), Some(turn)) if !composite => {
@@ -324,19 +329,37 @@ async fn attended_call(
             let key = turn.step_key("tool", &name, fingerprint(&request.arguments));
             let mut fresh = None;
             let effect = async {
+                let before = batch.state.writes_of(batch.index).len();
                 let output = body(batch, cx, request).await?;
-                let record = encode(&output)?;
+                let mut writes = batch.state.writes_of(batch.index);
+                let record = encode(&Recorded {
+                    output: output.clone(),
+                    writes: writes.drain(before..).flatten().collect(),
+                })?;
                 fresh = Some(output);
                 Ok(record)
             };
             let record = log.step(key, Box::pin(effect)).await?;
-            match fresh {
-                Some(output) => Ok(output),
-                None => decode(record),
+            if let Some(output) = fresh {
+                return Ok(output);
             }
+            let Recorded { output, writes } = decode(record)?;
+            if !writes.is_empty() {
+                batch.state.patches.lock().push((batch.index, writes));
+            }
+            Ok(output)
         }
         _ => body(batch, cx, request).await,
     }
+}
+
+/// A tool call that completed, and what it wanted written.
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    #[serde(flatten)]
+    output: ToolOutput,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    writes: Vec<(String, Value)>,
 }
 
 async fn body(batch: Batch<'_>, cx: Cx<'_>, request: &ToolRequest) -> Result<ToolOutput, Error> {
@@ -362,10 +385,7 @@ async fn body(batch: Batch<'_>, cx: Cx<'_>, request: &ToolRequest) -> Result<Too
         None => None,
     };
     let running = Body::begin(batch.state, site).await;
-    site.emit(|| EventKind::ToolExecuting {
-        call: request.id.clone(),
-        tool: request.name.clone(),
-    });
+    site.emit(|| EventKind::ToolExecuting { call: request.id.clone(), tool: request.name.clone() });
     let mut call = bounded(batch, cx, request);
     let result = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
     running.end(site).await;

@@ -3,6 +3,7 @@
 use super::OutputCheck;
 use super::input::Input;
 use super::stream::Sink;
+use crate::BoxFuture;
 use crate::agent::Inner;
 use crate::cancel::{CancelToken, TokenLink};
 use crate::chat::ChatRun;
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::event::EventKind;
 use crate::hook::Point;
 use crate::id::RunId;
-use crate::kernel::{ScopeData, Site};
+use crate::kernel::{ScopeData, Site, later};
 use crate::message::{Message, ToolResult};
 use crate::model::{ModelRequest, Usage};
 use crate::outcome::Outcome;
@@ -21,7 +22,7 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -36,6 +37,8 @@ pub(crate) struct TurnOptions {
     pub(crate) schema: Option<Arc<Value>>,
     pub(crate) check: Option<OutputCheck>,
     pub(crate) sink: Option<Arc<Sink>>,
+    /// Cancels the turn with the request's token, for as long as the turn lives.
+    pub(crate) link: Option<TokenLink>,
 }
 
 /// What hooks, models and tools may look at while the turn runs. Shared, so it changes only by
@@ -52,20 +55,40 @@ pub(crate) struct Turn {
     pub(crate) transitions: AtomicU32,
     steps_made: AtomicUsize,
     usage: [AtomicU64; 5],
-    /// Nanoseconds spent waiting for people.
-    waited: AtomicU64,
-    ordinals: Mutex<Option<Ordinals>>,
-    /// Results of the current batch, kept in case the turn is dropped in the middle of it.
-    pub(crate) finished: Mutex<Vec<(usize, ToolResult)>>,
-    /// What clones add to the conversation behind the results of the batch.
-    pub(crate) appended: Mutex<Vec<Message>>,
-    children: Mutex<Usage>,
-    /// Cancels the turn with the request's token, for as long as the turn lives.
-    _link: Option<TokenLink>,
+    rare: OnceLock<Box<Rare>>,
     released: AtomicBool,
 }
 
+/// What only some turns need: those with parallel tools, clones, asks or a step log.
+#[derive(Default)]
+pub(crate) struct Rare {
+    waiting: Mutex<WaitedFor>,
+    ordinals: Mutex<Ordinals>,
+    /// Results of the current batch, kept in case the turn is dropped in the middle of it.
+    pub(crate) finished: Mutex<Vec<(usize, ToolResult)>>,
+    /// What clones add to the conversation behind the results of the batch.
+    pub(crate) appended: Mutex<Vec<(usize, Vec<Message>)>>,
+    children: Mutex<Children>,
+}
+
 type Ordinals = HashMap<(Arc<str>, Arc<str>), u32>;
+
+/// The clones that work for a turn.
+#[derive(Default)]
+struct Children {
+    /// What those cost that are over.
+    usage: Usage,
+    living: Vec<Arc<Inner>>,
+}
+
+/// Time spent waiting for people; the waits of parallel calls count once.
+#[derive(Clone, Copy, Default)]
+struct WaitedFor {
+    people: u32,
+    /// Since when, and from which phase.
+    since: Option<(Instant, Phase)>,
+    over: Duration,
+}
 
 /// What only the loop works on.
 pub(crate) struct Work {
@@ -92,22 +115,27 @@ pub(crate) enum Continued {
 
 impl Turn {
     #[inline]
-    pub(crate) fn new(inner: Arc<Inner>, options: Option<Box<TurnOptions>>) -> Self {
+    pub(crate) fn new(inner: Arc<Inner>, mut options: Option<Box<TurnOptions>>) -> Self {
         let chat = options.as_ref().and_then(|options| options.chat.clone());
-        let link = options
-            .as_ref()
-            .and_then(|options| options.token.as_ref())
-            .map(|token| {
-                let weak = Arc::downgrade(&inner);
-                token.link(move || {
-                    if let Some(inner) = weak.upgrade() {
-                        inner.signal.set();
-                    }
-                })
-            });
+        // A run that goes on with its record is the same run. The turns of its clones are their own.
+        let recorded = options.as_ref().and_then(|options| options.steps.as_ref());
+        let run = match recorded {
+            Some(steps) if steps.path.is_empty() => steps.log.run_id(),
+            _ => RunId::unique(),
+        };
+        if let Some(options) = &mut options
+            && let Some(token) = &options.token
+        {
+            let weak = Arc::downgrade(&inner);
+            options.link = Some(token.link(move || {
+                if let Some(inner) = weak.upgrade() {
+                    inner.signal.set();
+                }
+            }));
+        }
         Self {
             inner,
-            run: RunId::unique(),
+            run,
             chat,
             data: ScopeData::default(),
             options,
@@ -116,26 +144,46 @@ impl Turn {
             transitions: AtomicU32::new(1),
             steps_made: AtomicUsize::new(0),
             usage: Default::default(),
-            waited: AtomicU64::new(0),
-            ordinals: Mutex::new(None),
-            finished: Mutex::new(Vec::new()),
-            appended: Mutex::new(Vec::new()),
-            children: Mutex::new(Usage::default()),
-            _link: link,
+            rare: OnceLock::new(),
             released: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Default::default)
+    }
+
+    /// What only some turns need, if this one ever did.
+    #[inline]
+    pub(crate) fn if_rare(&self) -> Option<&Rare> {
+        self.rare.get().map(|rare| &**rare)
     }
 
     /// Makes the agent ready again.
     #[inline]
     pub(crate) fn release(&self) {
         self.released.store(true, Ordering::Relaxed);
+        if let Some(link) = self.options.as_ref().and_then(|options| options.link.as_ref()) {
+            link.sever();
+        }
         self.inner.cell.release_turn();
     }
 
     /// Leaves the turn as it is, for another process or another future to go on with.
     pub(crate) fn park(&self) {
+        self.tell_idle();
         self.release();
+    }
+
+    /// Tells that the agent is idle again, where no hook can be run any more.
+    pub(crate) fn tell_idle(&self) {
+        let cell = &self.inner.cell;
+        let (from, to) = (cell.turn(), Phase::Idle);
+        if from != to && cell.life() == to {
+            cell.settle_turn();
+            let site = Site::of_turn(self);
+            site.emit(|| EventKind::PhaseEntered { from, to, reason: None });
+        }
     }
 
     pub(crate) fn context(&self) -> Option<&ExecutionContext> {
@@ -145,10 +193,7 @@ impl Turn {
     pub(crate) fn trace(&self) -> Arc<str> {
         match self.context() {
             Some(context) => context.trace_id().into(),
-            None => self
-                .inner
-                .trace()
-                .unwrap_or_else(|| self.run.to_string().into()),
+            None => self.inner.trace().unwrap_or_else(|| self.run.to_string().into()),
         }
     }
 
@@ -181,38 +226,44 @@ impl Turn {
 
     /// The key of the next step of this kind and name.
     pub(crate) fn step_key(&self, kind: &str, name: &str, input: u64) -> StepKey {
-        let path = self
-            .step_path()
-            .map(|steps| steps.path.clone())
-            .unwrap_or_default();
+        let path = self.step_path().map(|steps| steps.path.clone()).unwrap_or_default();
         let (kind, name): (Arc<str>, Arc<str>) = (kind.into(), name.into());
-        let mut ordinals = self.ordinals.lock();
-        let next = ordinals
-            .get_or_insert_default()
-            .entry((kind.clone(), name.clone()))
-            .or_insert(0);
+        let mut ordinals = self.rare().ordinals.lock();
+        let next = ordinals.entry((kind.clone(), name.clone())).or_insert(0);
         let ordinal = *next;
         *next += 1;
-        StepKey {
-            path,
-            kind,
-            name,
-            ordinal,
-            input,
-        }
+        StepKey { path, kind, name, ordinal, input }
     }
 
-    /// When the turn's time is up. Waiting for a person does not count.
+    /// When the turn's time is up. Waiting for a person does not count, not even while it lasts.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.options.as_ref().and_then(|options| options.limit);
         let limit = own.or(self.inner.config().limits.turn)?;
-        Some(self.started + limit + Duration::from_nanos(self.waited.load(Ordering::Relaxed)))
+        let waiting = self.if_rare().map(|rare| *rare.waiting.lock()).unwrap_or_default();
+        let ongoing = waiting.since.map_or(Duration::ZERO, |(since, _)| since.elapsed());
+        let waited = waiting.over.saturating_add(ongoing);
+        Some(later(self.started, limit.saturating_add(waited)))
     }
 
-    pub(crate) fn waited(&self, time: Duration) {
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.waited.fetch_add(nanos, Ordering::Relaxed);
+    /// Somebody begins to wait for a person.
+    pub(crate) fn begin_waiting(&self) {
+        let mut waiting = self.rare().waiting.lock();
+        waiting.people += 1;
+        let phase = self.inner.cell.turn();
+        waiting.since.get_or_insert_with(|| (Instant::now(), phase));
+    }
+
+    /// Somebody has an answer, or gave up. The last one takes the turn back to this phase.
+    pub(crate) fn end_waiting(&self) -> Option<Phase> {
+        let mut waiting = self.rare().waiting.lock();
+        waiting.people -= 1;
+        if waiting.people > 0 {
+            return None;
+        }
+        let (since, phase) = waiting.since.take()?;
+        waiting.over += since.elapsed();
+        Some(phase)
     }
 
     pub(crate) fn steps_made(&self) -> usize {
@@ -229,51 +280,75 @@ impl Turn {
     pub(crate) fn usage(&self) -> Usage {
         let [input, output, cached, reasoning, calls] =
             [0, 1, 2, 3, 4].map(|at| self.usage[at].load(Ordering::Relaxed));
-        Usage {
-            input,
-            output,
-            cached,
-            reasoning,
-            calls,
-        }
+        Usage { input, output, cached, reasoning, calls }
     }
 
     pub(crate) fn charge(&self, usage: Usage) {
-        let Usage {
-            input,
-            output,
-            cached,
-            reasoning,
-            calls,
-        } = usage;
-        for (cell, more) in self
-            .usage
-            .iter()
-            .zip([input, output, cached, reasoning, calls])
-        {
-            if more > 0 {
-                cell.fetch_add(more, Ordering::Relaxed);
-            }
+        let Usage { input, output, cached, reasoning, calls } = usage;
+        for (cell, more) in self.usage.iter().zip([input, output, cached, reasoning, calls]) {
+            // Only the loop writes here.
+            cell.store(cell.load(Ordering::Relaxed) + more, Ordering::Relaxed);
         }
     }
 
-    /// What a clone cost. It is part of the report; the instance was charged by the clone itself.
-    pub(crate) fn charge_child(&self, usage: Usage) {
-        *self.children.lock() += usage;
+    /// A clone works for the turn. The turn does not end before it (G2).
+    pub(crate) fn adopt(&self, child: &Arc<Inner>) {
+        self.rare().children.lock().living.push(child.clone());
+    }
+
+    /// A clone is over. What it cost is part of the report; the instance was charged by the clone
+    /// itself.
+    pub(crate) fn child_ended(&self, child: &Inner) {
+        let mut children = self.rare().children.lock();
+        children.living.retain(|living| living.id != child.id);
+        children.usage += *child.usage.lock();
+    }
+
+    /// Whether clones may be left that nobody waits for any more.
+    #[inline]
+    pub(crate) fn has_children(&self) -> bool {
+        self.if_rare().is_some_and(|rare| !rare.children.lock().living.is_empty())
+    }
+
+    /// Waits for clones whose calls were dropped: their ends and their shutdown are on the way.
+    pub(crate) async fn children_ended(&self) {
+        loop {
+            let Some(child) = self.rare().children.lock().living.last().cloned() else { return };
+            let limit =
+                child.config().limits.ends + child.with_lifecycle_config(|config| config.timeout);
+            let over = child.cell.wait(|life, _| life == Phase::Terminated);
+            // A clone that takes longer than it may was reported where it was cut off.
+            let _ = tokio::time::timeout(limit, over).await;
+            self.child_ended(&child);
+        }
     }
 
     /// What the turn cost, its clones included.
     pub(crate) fn total_usage(&self) -> Usage {
         let mut usage = self.usage();
-        usage += *self.children.lock();
+        if let Some(rare) = self.if_rare() {
+            usage += rare.children.lock().usage;
+        }
         usage
     }
 
-    /// Moves the turn to another phase, runs the hooks of the transition and tells.
+    /// Moves the turn to another phase. `Some` is where it came from, if somebody has to be told:
+    /// [`Turn::shifted`].
     #[inline]
-    pub(crate) async fn shift(&self, site: &Site<'_>, to: Phase) -> Result<(), Error> {
+    pub(crate) fn shift(&self, to: Phase) -> Result<Option<Phase>, Error> {
         let from = self.shift_quietly(to)?;
-        if from != to {
+        Ok((from != to && self.tells_shifts()).then_some(from))
+    }
+
+    /// Whether a shift has hooks, or is watched.
+    #[inline]
+    pub(crate) fn tells_shifts(&self) -> bool {
+        self.inner.blueprint.chain.has(Point::OnTransition) || self.inner.is_watched()
+    }
+
+    /// Moves the turn to another phase, and tells.
+    pub(crate) async fn shift_and_tell(&self, site: &Site<'_>, to: Phase) -> Result<(), Error> {
+        if let Some(from) = self.shift(to)? {
             self.shifted(site, from, to).await;
         }
         Ok(())
@@ -287,6 +362,10 @@ impl Turn {
             if !from.may_go_to(to) {
                 return Err(IllegalTransition { from, to }.into());
             }
+            // Shutdown posts, the turn obeys: an agent that is stopping goes nowhere else.
+            if matches!(self.inner.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
+                return Err(Error::cancelled());
+            }
             self.inner.cell.turn_to(to);
             let count = self.transitions.load(Ordering::Relaxed);
             self.transitions.store(count + 1, Ordering::Relaxed);
@@ -294,14 +373,19 @@ impl Turn {
         Ok(from)
     }
 
-    #[inline]
-    pub(crate) async fn shifted(&self, site: &Site<'_>, from: Phase, to: Phase) {
-        if self.inner.blueprint.chain.has(Point::OnTransition) || self.inner.is_watched() {
-            Box::pin(self.inner.transitioned(site, from, to, None)).await;
+    /// Runs the hooks of a shift that has happened, and tells whoever listens.
+    pub(crate) fn shifted<'a>(
+        &'a self,
+        site: &'a Site<'_>,
+        from: Phase,
+        to: Phase,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.inner.transitioned(site, from, to, None).await;
             if self.inner.stop_requested() {
                 self.inner.signal.set();
             }
-        }
+        })
     }
 }
 
@@ -324,17 +408,10 @@ impl Turn {
         inner.metrics.request(took, false, 1);
         if let Some(bus) = inner.listening() {
             let (outcome, usage) = (Outcome::Abandoned, self.usage());
-            bus.emit(
-                inner,
-                Some(self),
-                EventKind::TurnEnded {
-                    outcome,
-                    usage,
-                    took,
-                },
-            );
+            bus.emit(inner, Some(self), EventKind::TurnEnded { outcome, usage, took });
         }
         inner.charge(self.usage());
+        self.tell_idle();
         self.release();
     }
 }
@@ -381,9 +458,7 @@ impl<'a> Site<'a> {
             Some(turn) => turn.trace().to_string(),
             None => {
                 let own = || self.inner.id.to_string();
-                self.inner
-                    .trace()
-                    .map_or_else(own, |trace| trace.to_string())
+                self.inner.trace().map_or_else(own, |trace| trace.to_string())
             }
         }
     }

@@ -1,10 +1,11 @@
 //! The loop: ask the model, call its tools, until it has said what it has to say.
 
 use super::output::CORRECTIONS;
-use super::points::{AfterModel, BeforeAgent, BeforeModel};
+use super::points::{AfterModel, BeforeAgent, BeforeModel, Decided};
 use super::tools::{call_tools, synthetic};
 use super::turn::{Continued, Turn, Work};
 use crate::error::{Error, ErrorKind};
+use crate::event::EventKind;
 use crate::hook::{Chain, Hold, JumpTarget, Point, Points};
 use crate::kernel::{Around, Clocks, Ends, ModelKind, Site, sequence};
 use crate::message::{Message, ToolCall, ToolStatus};
@@ -12,10 +13,9 @@ use crate::model::{ModelRequest, ModelResponse};
 use crate::phase::Phase;
 use crate::sync::atomic::Ordering;
 use std::sync::Arc;
+use tokio::time::Instant;
 
-const SHAPES_REQUEST: Points = Points::NONE
-    .with(Point::BeforeModel)
-    .with(Point::WrapModelCall);
+const SHAPES_REQUEST: Points = Points::NONE.with(Point::BeforeModel).with(Point::WrapModelCall);
 
 /// Runs the body of a turn. When it returns, the conversation in `work` is valid (G8).
 pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
@@ -23,6 +23,10 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
     let chain = &*turn.inner.blueprint.chain;
     match std::mem::replace(&mut work.continued, Continued::No) {
         Continued::No => {
+            site.emit(|| EventKind::TurnStarted);
+            if turn.tells_shifts() {
+                turn.shifted(&site, Phase::Idle, Phase::ProcessingUserInput).await;
+            }
             if let Some(output) = begin(&site, turn, chain, work).await? {
                 finish(turn, work, output);
                 return Ok(());
@@ -31,10 +35,7 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         Continued::Asked(message, below) => {
             work.continued = Continued::Yes(below);
             work.output = None;
-            work.request
-                .messages
-                .history_mut()
-                .push(Message::User { text: message });
+            work.request.messages.history_mut().push(Message::User { text: message });
         }
         done @ Continued::Yes(_) => work.continued = done,
     }
@@ -43,46 +44,57 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         if site.is_cancelled() {
             return Err(Error::cancelled());
         }
+        if turn.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(Error::turn_timed_out());
+        }
         if turn.steps_made() >= max_steps {
             return Err(too_many(max_steps));
         }
-        turn.shift(&site, Phase::AwaitingLlmResponse).await?;
+        if let Some(from) = turn.shift(Phase::AwaitingLlmResponse)? {
+            turn.shifted(&site, from, Phase::AwaitingLlmResponse).await;
+        }
         turn.count_step();
 
-        let response = match ask_model(&site, chain, work).await? {
-            Asked::Answered(response) => response,
-            Asked::Finished(output) => {
-                finish(turn, work, output);
-                return Ok(());
+        // Without hooks that shape the request, the loop's own is lent; else they get a copy,
+        // whose parts are shared.
+        let mut response = if !chain.mask.intersects(SHAPES_REQUEST) {
+            call_model(&site, chain, &mut work.request).await?
+        } else {
+            match ask_model(&site, chain, work).await? {
+                Asked::Answered(response) => response,
+                Asked::Finished(output) => {
+                    finish(turn, work, output);
+                    return Ok(());
+                }
             }
         };
-        turn.charge(response.usage);
-        turn.shift(&site, Phase::AnalyzingLlmResponse).await?;
+        if let Some(from) = turn.shift(Phase::AnalyzingLlmResponse)? {
+            turn.shifted(&site, from, Phase::AnalyzingLlmResponse).await;
+        }
 
-        let decided = decide(&site, chain, work, response).await?;
-        let mut response = decided.response;
+        let mut decided = Decided::default();
+        if chain.has(Point::AfterModel) {
+            decided = decide(&site, chain, work, &mut response).await?;
+        }
         if !response.calls.is_empty() {
             name_calls(turn, &mut response.calls);
         }
         release(turn, chain, &response);
         let has_calls = !response.calls.is_empty();
-        work.request
-            .messages
-            .history_mut()
-            .push(response.into_message());
+        work.request.messages.history_mut().push(response.into_message());
 
         match decided.jump {
             None if has_calls => call_tools(&site, turn, work, decided.approved).await?,
             None => match wrong_form(turn, work)? {
                 None => return Ok(()),
                 Some(correction) => {
-                    work.request
-                        .messages
-                        .history_mut()
-                        .push(Message::User { text: correction });
+                    work.request.messages.history_mut().push(Message::User { text: correction });
                 }
             },
             Some(target) => {
+                if target == JumpTarget::End {
+                    keep_output(work);
+                }
                 skip_calls(work);
                 if target == JumpTarget::End {
                     return Ok(());
@@ -102,12 +114,8 @@ async fn begin(
 ) -> Result<Option<String>, Error> {
     let mut finish = None;
     if chain.has(Point::BeforeAgent) {
-        let mut before = BeforeAgent {
-            turn,
-            input: &mut work.input,
-            finish: None,
-            place: 0,
-        };
+        let mut before =
+            BeforeAgent { turn, input: &mut work.input, finish: None, place: 0, scratch: None };
         sequence(site, chain, Ends::No, &mut before).await?;
         finish = before.finish;
     }
@@ -115,23 +123,20 @@ async fn begin(
         turn.entered.store(chain.entries.len(), Ordering::Release);
     }
     let text = std::mem::take(&mut work.input.text);
-    work.request
-        .messages
-        .history_mut()
-        .push(Message::User { text });
+    work.request.messages.history_mut().push(Message::User { text });
     Ok(finish)
 }
 
 /// A hook gave the output. The conversation keeps it as what the agent said.
 #[cold]
 fn finish(turn: &Turn, work: &mut Work, output: String) {
-    if let Some(sink) = turn.sink() {
+    // What an end may still change is handed out when all of them have seen it.
+    if let Some(sink) = turn.sink()
+        && turn.inner.blueprint.chain.hold != Hold::Turn
+    {
         sink.say(&output);
     }
-    work.request
-        .messages
-        .history_mut()
-        .push(Message::assistant(output));
+    work.request.messages.history_mut().push(Message::assistant(output));
 }
 
 enum Asked {
@@ -141,30 +146,19 @@ enum Asked {
 
 #[inline]
 async fn ask_model(site: &Site<'_>, chain: &Chain, work: &mut Work) -> Result<Asked, Error> {
-    // Without hooks that shape the request, the loop's own is lent; else they get a copy, whose
-    // parts are shared.
-    if !chain.mask.intersects(SHAPES_REQUEST) {
-        return call_model(site, chain, &mut work.request)
-            .await
-            .map(Asked::Answered);
-    }
     let mut request = work.request.clone();
     if chain.has(Point::BeforeModel) {
-        let mut before = BeforeModel {
-            request: &mut request,
-            finish: None,
-        };
+        let mut before = BeforeModel { request: &mut request, finish: None, scratch: None };
         sequence(site, chain, Ends::No, &mut before).await?;
-        if let Some(output) = before.finish {
-            return Ok(Asked::Finished(output));
-        }
+        let finish = before.finish;
         if request.persisted() {
             persist(work, &request)?;
         }
+        if let Some(output) = finish {
+            return Ok(Asked::Finished(output));
+        }
     }
-    call_model(site, chain, &mut request)
-        .await
-        .map(Asked::Answered)
+    call_model(site, chain, &mut request).await.map(Asked::Answered)
 }
 
 #[inline]
@@ -180,10 +174,18 @@ async fn call_model(
         entries: &chain.entries,
         wraps,
         clocks: &clocks,
+        watched: site.inner.is_watched(),
         batch: None,
         inside: None,
     };
-    around.call(request).await
+    let response = around.call(request).await?;
+    // What the model itself answered was charged as it came; this a wrap got from elsewhere.
+    if clocks.get(wraps.len()).effects() == 0
+        && let Some(turn) = site.turn
+    {
+        turn.charge(response.usage);
+    }
+    Ok(response)
 }
 
 /// Keeps the messages of an edited request as the conversation.
@@ -207,31 +209,24 @@ async fn decide(
     site: &Site<'_>,
     chain: &Chain,
     work: &mut Work,
-    response: ModelResponse,
-) -> Result<AfterModel, Error> {
-    let mut after = AfterModel {
-        response,
-        reject: None,
-        jump: None,
-        approved: false,
-    };
-    if chain.has(Point::AfterModel) {
-        sequence(site, chain, Ends::No, &mut after).await?;
-        if let Some(reason) = after.reject.take() {
-            return Err(Error::denied(reason));
-        }
-        if after.jump == Some(JumpTarget::Model) {
-            if work.jumped {
-                return Err(Error::new(
-                    ErrorKind::Hook,
-                    "an after_model hook jumped to the model a second time; a turn has one such \
-                     jump",
-                ));
-            }
-            work.jumped = true;
-        }
+    response: &mut ModelResponse,
+) -> Result<Decided, Error> {
+    let mut after = AfterModel { response, decided: Decided::default() };
+    sequence(site, chain, Ends::No, &mut after).await?;
+    let mut decided = after.decided;
+    if let Some(reason) = decided.reject.take() {
+        return Err(Error::denied(reason));
     }
-    Ok(after)
+    if decided.jump == Some(JumpTarget::Model) {
+        if work.jumped {
+            return Err(Error::new(
+                ErrorKind::Hook,
+                "an after_model hook jumped to the model a second time; a turn has one such jump",
+            ));
+        }
+        work.jumped = true;
+    }
+    Ok(decided)
 }
 
 /// Hands a response to whoever reads the stream, once every hook that may change it has seen it.
@@ -257,6 +252,12 @@ fn name_calls(turn: &Turn, calls: &mut [ToolCall]) {
     }
 }
 
+/// The turn ends with the newest message as its output, whatever is put behind it.
+#[cold]
+fn keep_output(work: &mut Work) {
+    work.output = work.request.messages.history().last().map(|last| last.text().to_owned());
+}
+
 /// A jump leaves the tool calls of the newest message unmade.
 #[cold]
 fn skip_calls(work: &mut Work) {
@@ -274,19 +275,10 @@ fn skip_calls(work: &mut Work) {
 /// What to tell the model about the form of its answer, if that is wrong.
 #[inline]
 fn wrong_form(turn: &Turn, work: &mut Work) -> Result<Option<String>, Error> {
-    let Some(check) = turn
-        .options
-        .as_ref()
-        .and_then(|options| options.check.as_ref())
-    else {
+    let Some(check) = turn.options.as_ref().and_then(|options| options.check.as_ref()) else {
         return Ok(None);
     };
-    let text = work
-        .request
-        .messages
-        .history()
-        .last()
-        .map_or("", Message::text);
+    let text = work.request.messages.history().last().map_or("", Message::text);
     let Err(reason) = check.check(text) else {
         return Ok(None);
     };
@@ -307,6 +299,6 @@ fn wrong_form(turn: &Turn, work: &mut Work) -> Result<Option<String>, Error> {
 fn too_many(max_steps: usize) -> Error {
     Error::new(
         ErrorKind::MaxSteps,
-        format!("the model did not come to an end within {max_steps} steps"),
+        format!("the model did not come to an end within max_steps = {max_steps}"),
     )
 }

@@ -65,10 +65,7 @@ impl EventBus {
         let mut subscribers = self.0.subscribers.lock();
         subscribers.queues.push(queue.clone());
         self.0.listening.store(true, Ordering::Release);
-        Subscriber {
-            queue,
-            bus: Arc::downgrade(&self.0),
-        }
+        Subscriber { queue, bus: Arc::downgrade(&self.0) }
     }
 
     /// Whether anybody listens.
@@ -94,10 +91,9 @@ impl EventBus {
                 (_, Phase::Bootstrapping) | (Phase::Bootstrapping, Phase::Idle) => {
                     Some(EventKind::Startup { state: to.state() })
                 }
-                (_, Phase::ShuttingDown | Phase::Terminated) => Some(EventKind::Shutdown {
-                    state: to.state(),
-                    reason,
-                }),
+                (_, Phase::ShuttingDown | Phase::Terminated) => {
+                    Some(EventKind::Shutdown { state: to.state(), reason })
+                }
                 _ => None,
             },
             _ => None,
@@ -128,9 +124,7 @@ impl EventBus {
 
 impl fmt::Debug for EventBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventBus")
-            .field("listening", &self.is_listening())
-            .finish()
+        f.debug_struct("EventBus").field("listening", &self.is_listening()).finish()
     }
 }
 
@@ -212,11 +206,8 @@ impl Drop for Subscriber {
     fn drop(&mut self) {
         if let Some(bus) = self.bus.upgrade() {
             let mut subscribers = bus.subscribers.lock();
-            subscribers
-                .queues
-                .retain(|queue| !Arc::ptr_eq(queue, &self.queue));
-            bus.listening
-                .store(!subscribers.queues.is_empty(), Ordering::Release);
+            subscribers.queues.retain(|queue| !Arc::ptr_eq(queue, &self.queue));
+            bus.listening.store(!subscribers.queues.is_empty(), Ordering::Release);
         }
     }
 }
@@ -232,8 +223,6 @@ impl Drop for Bus {
 
 impl fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscriber")
-            .field("capacity", &self.queue.capacity)
-            .finish()
+        f.debug_struct("Subscriber").field("capacity", &self.queue.capacity).finish()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::order;
 use super::{AgentLifecycle, Origin, Point, Points, Policy, Registration};
+use crate::kernel::Bounds;
 use crate::phase::{Phase, PhasePattern};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) observes: bool,
     pub(crate) origin: Origin,
     pub(crate) inherited: bool,
+    /// What a begin or a wrap of it is held to.
+    pub(crate) bounds: Bounds,
     limit: Duration,
     end_limit: Duration,
     policies: [Policy; 11],
@@ -37,23 +40,16 @@ impl Entry {
 
     #[inline]
     pub(crate) fn limit(&self, point: Point) -> Duration {
-        if point.is_end() {
-            self.end_limit
-        } else {
-            self.limit
-        }
+        if point.is_end() { self.end_limit } else { self.limit }
     }
 
     pub(crate) fn wants_transition(&self, from: Phase, to: Phase) -> bool {
-        self.transition
-            .is_none_or(|(source, target)| source.matches(from) && target.matches(to))
+        self.transition.is_none_or(|(source, target)| source.matches(from) && target.matches(to))
     }
 
     /// A guard denies wherever it can, and comes along to clones (G11).
     pub(crate) fn is_guard(&self) -> bool {
-        self.points
-            .iter()
-            .any(|point| self.policy(point) == Policy::Deny)
+        self.points.iter().any(|point| self.policy(point) == Policy::Deny)
     }
 }
 
@@ -85,10 +81,8 @@ impl Chain {
         problems: &mut Vec<String>,
     ) -> Chain {
         let sorted = order::resolve(registrations, problems);
-        let entries = sorted
-            .into_iter()
-            .map(|(name, it)| entry(name, it, defaults, problems))
-            .collect();
+        let entries =
+            sorted.into_iter().map(|(name, it)| entry(name, it, defaults, problems)).collect();
         Chain::of(entries)
     }
 
@@ -97,10 +91,7 @@ impl Chain {
     pub(crate) fn with_guards_of(&self, parent: &Chain) -> Chain {
         let mut entries = self.entries.to_vec();
         for guard in parent.entries.iter().filter(|entry| entry.is_guard()) {
-            if !entries
-                .iter()
-                .any(|own| Arc::ptr_eq(&own.hook, &guard.hook))
-            {
+            if !entries.iter().any(|own| Arc::ptr_eq(&own.hook, &guard.hook)) {
                 let mut guard = guard.clone();
                 // Only what judges comes along; the guard's begin and end of a life stay home.
                 guard.points = guard
@@ -118,9 +109,8 @@ impl Chain {
 
     fn of(entries: Vec<Entry>) -> Chain {
         let calls = Point::ALL.map(|point| {
-            let mut calls: Vec<usize> = (0..entries.len())
-                .filter(|at| entries[*at].points.contains(point))
-                .collect();
+            let mut calls: Vec<usize> =
+                (0..entries.len()).filter(|at| entries[*at].points.contains(point)).collect();
             if point.is_end() || point == Point::AfterModel {
                 calls.reverse();
             }
@@ -129,13 +119,9 @@ impl Chain {
             }
             calls.into_iter().map(|at| at as u16).collect()
         });
-        let mask = entries
-            .iter()
-            .fold(Points::NONE, |mask, entry| mask | entry.points);
+        let mask = entries.iter().fold(Points::NONE, |mask, entry| mask | entry.points);
         let held = |points: Points| {
-            entries
-                .iter()
-                .any(|entry| !entry.observes && entry.points.intersects(points))
+            entries.iter().any(|entry| !entry.observes && entry.points.intersects(points))
         };
         let hold = if held(Point::AfterAgent.into()) {
             Hold::Turn
@@ -144,12 +130,7 @@ impl Chain {
         } else {
             Hold::Nothing
         };
-        Chain {
-            entries: entries.into(),
-            calls,
-            mask,
-            hold,
-        }
+        Chain { entries: entries.into(), calls, mask, hold }
     }
 
     /// Whether any entry has the point. One bit test (G10).
@@ -172,15 +153,7 @@ fn entry(
     problems: &mut Vec<String>,
 ) -> Entry {
     let Registration {
-        hook,
-        points,
-        policy,
-        policy_at,
-        limit,
-        observes,
-        origin,
-        transition,
-        ..
+        hook, points, policy, policy_at, limit, observes, origin, transition, ..
     } = registration;
     if u16::try_from(name.len()).is_err() {
         problems.push("the name of a hook is too long".to_owned());
@@ -190,16 +163,34 @@ fn entry(
             "hook `{name}` has a limit of zero; give it more than zero, or leave the limit out"
         ));
     }
+    if points.is_empty() && !hook.points().is_empty() {
+        problems.push(format!(
+            "hook `{name}` has none of the points that it is registered for, so it would never \
+             run; look at `only`, and at the functions of its impl"
+        ));
+    }
+    for (point, policy) in &policy_at {
+        if !points.contains(*point) {
+            problems.push(format!(
+                "hook `{name}` has the policy {} at {point}, a point that it does not have",
+                policy.as_str()
+            ));
+        }
+    }
+    let judges_failures =
+        [Some(Policy::Abort), Some(Policy::Deny)].contains(&policy) || !policy_at.is_empty();
+    if observes && judges_failures {
+        problems.push(format!(
+            "hook `{name}` only observes, so its failures are ignored and a policy would never be \
+             met; take `observes` away, or the policy"
+        ));
+    }
     // A hook without `#[lifecycle]` claims every point, so a policy for all of them says nothing
     // about ends; only a hook that really has an end is wrong to deny there.
     let claims_all = points == Points::ALL;
     let policies = Point::ALL.map(|point| {
         let judges = !point.is_end() && point != Point::OnTransition;
-        let at = policy_at
-            .iter()
-            .rev()
-            .find(|(at, _)| *at == point)
-            .map(|(_, policy)| *policy);
+        let at = policy_at.iter().rev().find(|(at, _)| *at == point).map(|(_, policy)| *policy);
         let wanted = at.or(policy);
         if wanted == Some(Policy::Deny) && !judges && points.contains(point) {
             if at.is_some() || !claims_all {
@@ -219,11 +210,7 @@ fn entry(
             None => Policy::Abort,
         }
     });
-    let usual = if observes {
-        defaults.observer
-    } else {
-        defaults.hook
-    };
+    let usual = if observes { defaults.observer } else { defaults.hook };
     Entry {
         name,
         hook,
@@ -231,6 +218,7 @@ fn entry(
         observes,
         origin,
         inherited: false,
+        bounds: Bounds::begin(limit.unwrap_or(usual)),
         limit: limit.unwrap_or(usual),
         end_limit: limit.unwrap_or(defaults.end),
         policies,

@@ -71,20 +71,12 @@ pub struct HookError {
 impl HookError {
     /// A failure with this message.
     pub fn new(message: impl Into<BoxError>) -> Self {
-        Self {
-            kind: FaultKind::Failed,
-            fatal: false,
-            source: message.into(),
-        }
+        Self { kind: FaultKind::Failed, fatal: false, source: message.into() }
     }
 
     /// A failure of another kind, for hooks that live in another process.
     pub fn of_kind(kind: FaultKind, message: impl Into<BoxError>) -> Self {
-        Self {
-            kind,
-            fatal: false,
-            source: message.into(),
-        }
+        Self { kind, fatal: false, source: message.into() }
     }
 
     /// A failure that the agent cannot survive: the turn fails and the agent shuts down.
@@ -100,7 +92,7 @@ impl HookError {
     }
 
     pub(crate) fn is_fatal(&self) -> bool {
-        self.fatal
+        self.fatal || self.source.downcast_ref::<Error>().is_some_and(Error::is_fatal)
     }
 
     pub(crate) fn into_source(self) -> BoxError {
@@ -110,7 +102,7 @@ impl HookError {
     /// The error that passed through the hook, if that is what this is; else the hook's own.
     pub(crate) fn into_passed(self) -> Result<Error, HookError> {
         match self.source.downcast::<Error>() {
-            Ok(error) => Ok(*error),
+            Ok(error) => Ok(error.fatal(self.fatal)),
             Err(source) => Err(Self { source, ..self }),
         }
     }
@@ -120,12 +112,9 @@ impl<E> From<E> for HookError
 where
     E: std::error::Error + Send + Sync + 'static,
 {
+    #[cold]
     fn from(error: E) -> Self {
-        Self {
-            kind: FaultKind::Failed,
-            fatal: false,
-            source: Box::new(error),
-        }
+        Self { kind: FaultKind::Failed, fatal: false, source: Box::new(error) }
     }
 }
 
@@ -141,6 +130,39 @@ impl fmt::Debug for HookError {
             .field("kind", &self.kind)
             .field("source", &self.source)
             .finish_non_exhaustive()
+    }
+}
+
+/// A hook's failure, as step logs keep it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FaultRecord {
+    kind: FaultKind,
+    message: String,
+    fatal: bool,
+    /// What kind of error it was, where it was one of this crate's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorKind>,
+}
+
+impl HookError {
+    pub(crate) fn to_record(&self) -> FaultRecord {
+        FaultRecord {
+            kind: self.kind,
+            message: self.to_string(),
+            fatal: self.is_fatal(),
+            error: self.source.downcast_ref::<Error>().map(Error::kind),
+        }
+    }
+}
+
+impl From<FaultRecord> for HookError {
+    fn from(record: FaultRecord) -> Self {
+        let FaultRecord { kind, message, fatal, error } = record;
+        let source = match error {
+            Some(kind) => Error::new(kind, message).fatal(fatal).into(),
+            None => message.into(),
+        };
+        Self { kind, fatal, source }
     }
 }
 
@@ -179,11 +201,7 @@ impl fmt::Display for HookFailure {
             FaultKind::Exited => "exited with a failure",
             FaultKind::NotStarted => "could not be started",
         };
-        write!(
-            f,
-            "hook `{}` {what} at {}: {}",
-            self.hook, self.point, self.message
-        )
+        write!(f, "hook `{}` {what} at {}: {}", self.hook, self.point, self.message)
     }
 }
 
@@ -197,8 +215,6 @@ impl HookFailure {
             _ => ErrorKind::Hook,
         };
         let fatal = error.fatal;
-        Error::new(kind, self.to_string())
-            .caused_by(error.source)
-            .fatal(fatal)
+        Error::new(kind, self.to_string()).caused_by(error.source).fatal(fatal)
     }
 }

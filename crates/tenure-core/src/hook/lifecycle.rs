@@ -26,7 +26,8 @@ pub enum Flow {
 /// What an `after_model` hook decides.
 ///
 /// Each hook sees the response as modified so far. Reject beats jump, jump beats modify, modify
-/// beats approve, approve beats continue; of several jumps the outermost hook's counts.
+/// beats approve, approve beats continue; of several jumps the outermost hook's counts. A modify
+/// takes back the approvals given before it: whoever gave them has seen something else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[must_use]
@@ -70,8 +71,9 @@ pub enum After {
 /// The hooks of an agent's whole life. Implement the points you need; the others do nothing.
 ///
 /// Put `#[lifecycle]` on the `impl`: it computes [`points`](AgentLifecycle::points), so that the
-/// points you leave out cost nothing, and it makes the methods `async`. Without it the hook is
-/// correct, only slower.
+/// points you leave out cost nothing, and it makes the methods `async`. A hook that uses
+/// `#[async_trait]` in its stead claims every point: that is correct, only slower, and streams are
+/// held back for it.
 ///
 /// **Order.** `before_*` and `on_start` run first to last, `wrap_*` first is outermost, `after_*`
 /// and `on_shutdown` run last to first.
@@ -99,7 +101,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     ///
     /// | | |
     /// |---|---|
-    /// | fires when | `startup()` has loaded memory, connected tools and registered the agent; once per attempt |
+    /// | fires when | `startup()` has loaded memory and registered the agent; once per attempt |
     /// | may change | agent state, resources |
     /// | on failure | abort: startup fails and rolls back; every hook attempted so far gets its `on_shutdown` |
     /// | on cancel | rolled back |
@@ -116,7 +118,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     /// | may change | nothing |
     /// | on failure | continue, always: it is recorded, and the others still run |
     /// | on cancel | cannot be cancelled, only time out |
-    /// | on resume | the dead instance's runs first, with [`ExitReason::Crashed`] |
+    /// | on resume | with a store: the dead instance's runs first, with [`ExitReason::Crashed`] |
     async fn on_shutdown(&self, cx: InstanceCx<'_>, reason: ExitReason) -> Result<(), HookError> {
         Ok(())
     }
@@ -129,7 +131,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     /// | may change | context variables |
     /// | on failure | abort: the chat fails, and `after_chat` runs for every entry passed |
     /// | on cancel | stops |
-    /// | on resume | not called again once its decision is recorded |
+    /// | on resume | with a store: not called again once its decision is recorded |
     async fn before_chat(&self, cx: ChatCx<'_>) -> Result<Flow, HookError> {
         Ok(Flow::Continue)
     }
@@ -216,7 +218,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     ///
     /// | | |
     /// |---|---|
-    /// | fires when | around each tool call, concurrently with the others of its batch |
+    /// | fires when | around each call of a tool, concurrently with the others of its batch; a tool that does not exist, and arguments that are no JSON object, are answered without it |
     /// | may change | the arguments on their way in, the result on its way out |
     /// | on failure | a tool's error becomes a result for the model; the hook's own aborts the turn, and the other calls of the batch get synthetic results |
     /// | on cancel | the call gets a synthetic result |
@@ -238,7 +240,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     /// | may change | the output, only if the outcome is ok |
     /// | on failure | continue: recorded as secondary, never changes the outcome |
     /// | on cancel | runs, in the cleanup budget |
-    /// | on resume | waits for the real end |
+    /// | on resume | waits for the real end; not called again once its delivery is recorded |
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         Ok(After::Done)
     }

@@ -51,9 +51,7 @@ impl FromStr for Limit {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let text = text.trim();
-        let split = text
-            .find(|c: char| c.is_ascii_alphabetic())
-            .unwrap_or(text.len());
+        let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
         let scale = match unit {
             "ms" => 0.001,
@@ -72,9 +70,7 @@ impl FromStr for Limit {
             }
         };
         let number: f64 = number.trim().parse().map_err(|_| {
-            Error::invalid(format!(
-                "`{text}` is not a limit; write for example `30s` or `500ms`"
-            ))
+            Error::invalid(format!("`{text}` is not a limit; write for example `30s` or `500ms`"))
         })?;
         Self::seconds(number * scale)
     }

@@ -19,6 +19,7 @@ pub use closure::{
     after_agent, after_chat, after_model, before_agent, before_chat, before_model, on_shutdown,
     on_start, on_transition, wrap_model_call, wrap_tool_call,
 };
+pub(crate) use error::FaultRecord;
 pub use error::{FaultKind, HookError, HookFailure};
 pub use lifecycle::{After, AgentLifecycle, Flow, HookAction, JumpTarget};
 pub use limit::Limit;

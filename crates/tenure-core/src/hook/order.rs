@@ -12,21 +12,12 @@ pub(super) fn resolve(
     let mut entries = name_all(registrations, problems);
     entries.sort_by_key(|(_, registration)| (registration.origin, registration.order));
 
-    let places: HashMap<Arc<str>, usize> = entries
-        .iter()
-        .enumerate()
-        .map(|(at, (name, _))| (name.clone(), at))
-        .collect();
+    let places: HashMap<Arc<str>, usize> =
+        entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
     let mut edges: Vec<(usize, usize)> = Vec::new();
     for (at, (name, registration)) in entries.iter().enumerate() {
-        let before = registration
-            .before
-            .iter()
-            .map(|other| (other, "before", true));
-        let after = registration
-            .after
-            .iter()
-            .map(|other| (other, "after", false));
+        let before = registration.before.iter().map(|other| (other, "before", true));
+        let after = registration.after.iter().map(|other| (other, "after", false));
         for (other, word, first) in before.chain(after) {
             match places.get(other) {
                 Some(&place) if first => edges.push((at, place)),
@@ -44,19 +35,13 @@ pub(super) fn resolve(
         }
     }
 
-    match sort(entries.len(), &edges) {
+    match sort(entries.len(), &edges).map(|sorted| moved(&entries, &edges).unwrap_or(sorted)) {
         Ok(order) => {
             let mut slots: Vec<_> = entries.into_iter().map(Some).collect();
-            order
-                .into_iter()
-                .filter_map(|at| slots[at].take())
-                .collect()
+            order.into_iter().filter_map(|at| slots[at].take()).collect()
         }
         Err(cycle) => {
-            let names: Vec<_> = cycle
-                .iter()
-                .map(|at| format!("`{}`", entries[*at].0))
-                .collect();
+            let names: Vec<_> = cycle.iter().map(|at| format!("`{}`", entries[*at].0)).collect();
             problems.push(format!(
                 "the hooks {} each want to stand before one another; take one of their \
                  `before` or `after` constraints away",
@@ -67,6 +52,31 @@ pub(super) fn resolve(
     }
 }
 
+/// The order in which whoever states a constraint moves for it, and nobody else, where that works
+/// out: a hook that wants to stand before a guard does not push the guard back.
+fn moved(entries: &[(Arc<str>, Registration)], edges: &[(usize, usize)]) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    for _ in 0..=entries.len() {
+        let broken = edges.iter().find_map(|&(first, then)| {
+            let place = |at| order.iter().position(|other| *other == at);
+            let (before, after) = (place(first)?, place(then)?);
+            (before > after).then_some((first, before, then, after))
+        });
+        let Some((first, before, then, after)) = broken else { return Some(order) };
+        let states = |at: usize, other: usize, words: fn(&Registration) -> &[Arc<str>]| {
+            words(&entries[at].1).contains(&entries[other].0)
+        };
+        if states(first, then, |it| &it.before) {
+            order.remove(before);
+            order.insert(after, first);
+        } else {
+            order.remove(after);
+            order.insert(before, then);
+        }
+    }
+    None
+}
+
 fn name_all(
     registrations: Vec<Registration>,
     problems: &mut Vec<String>,
@@ -75,16 +85,13 @@ fn name_all(
     let mut entries = Vec::with_capacity(registrations.len());
     for registration in registrations {
         let given = registration.name.clone();
-        let mut name: Arc<str> = given
-            .clone()
-            .unwrap_or_else(|| registration.hook.name().into());
+        let mut name: Arc<str> = given.clone().unwrap_or_else(|| registration.hook.name().into());
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
         if *count > 1 {
             if given.is_some() {
-                problems.push(format!(
-                    "two hooks have the name `{name}`; give each a name of its own"
-                ));
+                problems
+                    .push(format!("two hooks have the name `{name}`; give each a name of its own"));
             }
             name = format!("{name}#{count}").into();
         }
@@ -99,10 +106,7 @@ fn sort(count: usize, edges: &[(usize, usize)]) -> Result<Vec<usize>, Vec<usize>
     let mut placed = vec![false; count];
     while order.len() < count {
         let free = (0..count).find(|at| {
-            !placed[*at]
-                && edges
-                    .iter()
-                    .all(|(first, then)| then != at || placed[*first])
+            !placed[*at] && edges.iter().all(|(first, then)| then != at || placed[*first])
         });
         match free {
             Some(at) => {
@@ -116,9 +120,7 @@ fn sort(count: usize, edges: &[(usize, usize)]) -> Result<Vec<usize>, Vec<usize>
                     let before = stuck.len();
                     let left = stuck.clone();
                     stuck.retain(|at| {
-                        edges
-                            .iter()
-                            .any(|(first, then)| first == at && left.contains(then))
+                        edges.iter().any(|(first, then)| first == at && left.contains(then))
                     });
                     if stuck.len() == before {
                         return Err(stuck);

@@ -81,16 +81,13 @@ impl std::str::FromStr for Point {
     type Err = crate::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|point| point.as_str() == text)
-            .ok_or_else(|| {
-                let names: Vec<_> = Self::ALL.iter().map(|point| point.as_str()).collect();
-                crate::Error::invalid(format!(
-                    "`{text}` is not a hook point; use one of {}",
-                    names.join(", ")
-                ))
-            })
+        Self::ALL.into_iter().find(|point| point.as_str() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|point| point.as_str()).collect();
+            crate::Error::invalid(format!(
+                "`{text}` is not a hook point; use one of {}",
+                names.join(", ")
+            ))
+        })
     }
 }
 
@@ -129,9 +126,7 @@ impl Points {
 
     /// The points of the set.
     pub fn iter(self) -> impl Iterator<Item = Point> {
-        Point::ALL
-            .into_iter()
-            .filter(move |point| self.contains(*point))
+        Point::ALL.into_iter().filter(move |point| self.contains(*point))
     }
 }
 
@@ -163,8 +158,6 @@ impl FromIterator<Point> for Points {
 
 impl fmt::Debug for Points {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set()
-            .entries(self.iter().map(Point::as_str))
-            .finish()
+        f.debug_set().entries(self.iter().map(Point::as_str)).finish()
     }
 }

@@ -131,7 +131,8 @@ impl Registration {
     }
 
     /// Says that the hook only watches. Its limit is 5 s, its failures are recorded and ignored,
-    /// what it returns is not used, and streams are not held back for it.
+    /// what it changes or returns is not used, and streams are not held back for it. So it can have
+    /// no policy but `continue`.
     pub fn observes(mut self) -> Self {
         self.observes = true;
         self
@@ -140,11 +141,7 @@ impl Registration {
     /// Takes only these points of the hook.
     pub fn only(mut self, points: impl Into<Points>) -> Self {
         let points = points.into();
-        self.points = self
-            .points
-            .iter()
-            .filter(|point| points.contains(*point))
-            .collect();
+        self.points = self.points.iter().filter(|point| points.contains(*point)).collect();
         self
     }
 

@@ -4,6 +4,7 @@ use super::Clock;
 use super::site::Site;
 use crate::BoxFuture;
 use std::any::Any;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,6 +22,27 @@ pub enum Cut {
     Cancelled,
 }
 
+/// What a call is held to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// How much of its own time it may take.
+    pub(crate) limit: Option<Duration>,
+    /// How long it may go on after a cancel. `None`: a cancel does not cut it.
+    pub(crate) grace: Option<Duration>,
+}
+
+impl Bounds {
+    /// For a begin or a wrap: a cancel cuts it at once.
+    pub(crate) const fn begin(limit: Duration) -> Self {
+        Self { limit: Some(limit), grace: Some(Duration::ZERO) }
+    }
+
+    /// For an end: a cancel does not cut it.
+    pub(crate) const fn end(limit: Duration) -> Self {
+        Self { limit: Some(limit), grace: None }
+    }
+}
+
 /// A call with a limit on its own time, cut off when the turn is cancelled or over time.
 ///
 /// Nothing is armed until the call is pending for the first time; a call that is ready at once
@@ -29,9 +51,7 @@ pub struct Bounded<'f, T> {
     future: BoxFuture<'f, T>,
     clock: &'f Clock,
     site: &'f Site<'f>,
-    limit: Option<Duration>,
-    /// How long the call may go on after a cancel. `None`: a cancel does not cut it.
-    grace: Option<Duration>,
+    bounds: &'f Bounds,
     timer: Option<Box<Timer>>,
 }
 
@@ -50,61 +70,69 @@ impl<'f, T> Bounded<'f, T> {
         future: BoxFuture<'f, T>,
         site: &'f Site<'f>,
         clock: &'f Clock,
-        limit: Option<Duration>,
+        bounds: &'f Bounds,
     ) -> Self {
-        Self {
-            future,
-            clock,
-            site,
-            limit,
-            grace: Some(Duration::ZERO),
-            timer: None,
-        }
+        Self { future, clock, site, bounds, timer: None }
     }
 
-    /// The call is not cut off by a cancel. For ends.
-    #[inline]
-    pub(crate) fn uncancellable(mut self) -> Self {
-        self.grace = None;
-        self
+    /// Waits for the rest of a call that was pending just now, without polling it again first.
+    pub(crate) async fn rest(mut self) -> (Result<T, Cut>, Duration) {
+        let mut polled = true;
+        let result = poll_fn(|cx| {
+            if std::mem::take(&mut polled) {
+                self.pending(cx)
+            } else {
+                Pin::new(&mut self).poll(cx)
+            }
+        })
+        .await;
+        let spent = self.spent();
+        (result, spent)
     }
 
-    /// After a cancel the call may go on for so long.
+    /// Polls the call itself. If it is pending, [`Bounded::pending`] has to be asked.
     #[inline]
-    pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
-        self.grace = Some(grace);
-        self
+    pub(super) fn poll_caught(&mut self, cx: &mut Context<'_>) -> Result<Poll<T>, String> {
+        catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(cx)))
+            .map_err(|panic| panic_message(&*panic))
+    }
+
+    pub(super) fn site(&self) -> &'f Site<'f> {
+        self.site
+    }
+
+    pub(super) fn clock(&self) -> &'f Clock {
+        self.clock
     }
 
     /// How much of its own time the call took, as far as it was measured.
-    pub(crate) fn spent(&self) -> Duration {
+    fn spent(&self) -> Duration {
         self.timer.as_ref().map_or(Duration::ZERO, |timer| {
-            timer.spent
-                + timer
-                    .running_since
-                    .map_or(Duration::ZERO, |since| since.elapsed())
+            timer.spent + timer.running_since.map_or(Duration::ZERO, |since| since.elapsed())
         })
     }
 
     #[cold]
     #[inline(never)]
-    fn pending(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Cut>> {
-        let paused = self.clock.is_paused();
-        let cancelled = self.grace.is_some()
-            && self
-                .site
-                .signal
-                .is_some_and(|signal| signal.register(cx.waker()));
-        // While a `next` is in flight the inner call hears of the cancel, and answers.
-        if cancelled && !paused && self.grace == Some(Duration::ZERO) {
+    pub(super) fn pending(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Cut>> {
+        // While a `next` or an ask is in flight own time stands still, and whoever is inside hears
+        // of a cancel, and answers.
+        if self.clock.is_paused() {
+            if let Some(timer) = &mut self.timer
+                && let Some(since) = timer.running_since.take()
+            {
+                timer.spent += since.elapsed();
+            }
+            return Poll::Pending;
+        }
+        let Bounds { limit, grace } = *self.bounds;
+        let cancelled =
+            grace.is_some() && self.site.signal.is_some_and(|signal| signal.register(cx.waker()));
+        if cancelled && grace == Some(Duration::ZERO) {
             return Poll::Ready(Err(Cut::Cancelled));
         }
-        let turn_deadline = if self.grace.is_some() {
-            self.site.deadline()
-        } else {
-            None
-        };
-        if self.limit.is_none() && turn_deadline.is_none() && !cancelled {
+        let turn_deadline = if grace.is_some() { self.site.deadline() } else { None };
+        if limit.is_none() && turn_deadline.is_none() && !cancelled {
             return Poll::Pending;
         }
         let timer = self.timer.get_or_insert_with(|| {
@@ -116,12 +144,6 @@ impl<'f, T> Bounded<'f, T> {
                 cancelled_at: None,
             })
         });
-        if paused {
-            if let Some(since) = timer.running_since.take() {
-                timer.spent += since.elapsed();
-            }
-            return Poll::Pending;
-        }
         if timer.running_since.is_none() || (cancelled && timer.cancelled_at.is_none()) {
             let now = Instant::now();
             let running_since = *timer.running_since.get_or_insert(now);
@@ -131,25 +153,33 @@ impl<'f, T> Bounded<'f, T> {
                     first = Some((at, cut));
                 }
             };
-            if let Some(limit) = self.limit {
-                bound(
-                    running_since + limit.saturating_sub(timer.spent),
-                    Cut::Limit(limit),
-                );
+            if let Some(limit) = limit {
+                bound(later(running_since, limit.saturating_sub(timer.spent)), Cut::Limit(limit));
             }
             if let Some(deadline) = turn_deadline {
                 bound(deadline, Cut::TurnLimit);
             }
             if cancelled {
                 let since = *timer.cancelled_at.get_or_insert(now);
-                bound(since + self.grace.unwrap_or_default(), Cut::Cancelled);
+                bound(later(since, grace.unwrap_or_default()), Cut::Cancelled);
             }
             if let Some((at, cut)) = first {
                 timer.cut = cut;
                 timer.sleep.as_mut().reset(at);
             }
         }
-        timer.sleep.as_mut().poll(cx).map(|()| Err(timer.cut))
+        loop {
+            if timer.sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            // The turn's deadline moves while somebody waits for a person.
+            match self.site.deadline() {
+                Some(later) if timer.cut == Cut::TurnLimit && later > Instant::now() => {
+                    timer.sleep.as_mut().reset(later);
+                }
+                _ => return Poll::Ready(Err(timer.cut)),
+            }
+        }
     }
 }
 
@@ -163,6 +193,12 @@ impl<T> Future for Bounded<'_, T> {
             Poll::Pending => self.pending(cx),
         }
     }
+}
+
+/// A limit may be so long that no clock can tell when it is over.
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
+    const A_LIFETIME: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
+    from.checked_add(by).unwrap_or_else(|| from + A_LIFETIME)
 }
 
 /// Polls `poll` and turns a panic into its message.

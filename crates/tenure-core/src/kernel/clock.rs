@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What one call keeps track of: whether its own time stands still, and how often it called
-/// `next`.
+/// What one call keeps track of: whether its own time stands still, and how often the effect
+/// inside it was begun.
 #[derive(Default)]
 pub(crate) struct Clock {
     pauses: AtomicU32,
-    calls: AtomicU32,
+    effects: AtomicU32,
 }
 
 impl Clock {
@@ -19,19 +19,28 @@ impl Clock {
 
     #[inline]
     pub(crate) fn pause(&self) -> Paused<'_> {
-        self.pauses.fetch_add(1, Ordering::Relaxed);
+        self.change(1);
         Paused(self)
     }
 
+    /// The calls of one wrap are polled by one task, so a plain store will do.
     #[inline]
-    pub(crate) fn count_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+    fn change(&self, by: i32) {
+        let pauses = self.pauses.load(Ordering::Relaxed);
+        self.pauses.store(pauses.wrapping_add_signed(by), Ordering::Relaxed);
     }
 
-    /// How often `next` was called.
+    /// The effect was begun inside this wrap; or, on the effect's own clock, has answered.
     #[inline]
-    pub(crate) fn calls(&self) -> u32 {
-        self.calls.load(Ordering::Relaxed)
+    pub(crate) fn count_effect(&self) {
+        let effects = self.effects.load(Ordering::Relaxed);
+        self.effects.store(effects + 1, Ordering::Relaxed);
+    }
+
+    /// How often the effect was begun inside this wrap; on its own clock, how often it answered.
+    #[inline]
+    pub(crate) fn effects(&self) -> u32 {
+        self.effects.load(Ordering::Relaxed)
     }
 }
 
@@ -41,6 +50,34 @@ pub(crate) struct Paused<'a>(&'a Clock);
 impl Drop for Paused<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.pauses.fetch_sub(1, Ordering::Relaxed);
+        self.0.change(-1);
+    }
+}
+
+/// As many wraps as most agents have, and the effect.
+const FEW: usize = 8;
+
+/// One clock per wrap and one for the effect. A few of them need no allocation.
+pub(crate) enum Clocks {
+    Few([Clock; FEW]),
+    Many(Box<[Clock]>),
+}
+
+impl Clocks {
+    #[inline]
+    pub(crate) fn for_wraps(wraps: usize) -> Self {
+        if wraps < FEW {
+            Self::Few(Default::default())
+        } else {
+            Self::Many((0..=wraps).map(|_| Clock::default()).collect())
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> &Clock {
+        match self {
+            Self::Few(clocks) => &clocks[at],
+            Self::Many(clocks) => &clocks[at],
+        }
     }
 }

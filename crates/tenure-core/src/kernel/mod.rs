@@ -12,9 +12,9 @@ mod clock;
 mod sequence;
 mod site;
 
-pub(crate) use around::{Around, Clocks, Inside, Kind, Leaf, ModelKind, ToolKind};
+pub(crate) use around::{Around, Inside, Kind, Leaf, ModelKind, ToolKind};
 pub use around::{Next, NextCall, NextModel, NextTool};
-pub(crate) use bounded::{Bounded, caught, panic_message};
-pub(crate) use clock::{Clock, Paused};
+pub(crate) use bounded::{Bounded, Bounds, caught, later, panic_message};
+pub(crate) use clock::{Clock, Clocks};
 pub(crate) use sequence::{Ends, Sequence, sequence};
 pub(crate) use site::{Carried, ScopeData, Site};

@@ -1,19 +1,23 @@
 //! A point handed to its entries, one after the other.
 
-use super::bounded::{Bounded, Cut, caught};
+use super::bounded::{Bounded, Bounds, Cut, caught};
 use super::{Clock, Site};
 use crate::BoxFuture;
 use crate::context::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
-use crate::hook::{Chain, Entry, FaultKind, HookError, HookFailure, Point, Policy};
+use crate::hook::{Chain, Entry, FaultKind, FaultRecord, HookError, HookFailure, Point, Policy};
 use crate::outcome::Outcome;
+use crate::step::{decode, encode};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// What one point does with each of its entries.
 pub(crate) trait Sequence: Send {
@@ -27,8 +31,17 @@ pub(crate) trait Sequence: Send {
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<Self::Out, HookError>>;
 
+    /// Whether there is nothing in it to accept.
+    #[inline]
+    fn says_nothing(_out: &Self::Out) -> bool {
+        size_of::<Self::Out>() == 0
+    }
+
     /// Takes what the hook decided. `Break` ends the sequence.
-    fn accept(&mut self, entry: &Entry, out: Self::Out) -> ControlFlow<()>;
+    #[inline]
+    fn accept(&mut self, _entry: &Entry, _out: Self::Out) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Whether the entry is left out this time.
     #[inline]
@@ -92,7 +105,6 @@ pub(crate) async fn sequence<S: Sequence>(
                 let place = at.fetch_add(1, Ordering::Relaxed);
                 let entry = &chain.entries[calls[place] as usize];
                 let error = HookError::of_kind(FaultKind::Panicked, message);
-                announce::<S>(site, entry, None, Outcome::Panicked);
                 fault::<S>(site, entry, error)?;
             }
         }
@@ -108,22 +120,40 @@ async fn run<S: Sequence>(
     left: &mut Duration,
     seq: &mut S,
 ) -> Result<(), Error> {
+    let attended = site.inner.is_watched() || site.steps().is_some();
     loop {
         let index = at.load(Ordering::Relaxed);
         let Some(&place) = calls.get(index) else {
             return Ok(());
         };
-        let place = place as usize;
-        let entry = &chain.entries[place];
-        if !seq.skips(place, entry) {
+        let entry = &chain.entries[place as usize];
+        if !seq.skips(place as usize, entry) {
             if matches!(ends, Ends::No) && site.is_cancelled() {
                 return Err(Error::cancelled());
             }
-            seq.entered(place);
-            let out = if site.inner.is_watched() || site.steps().is_some() {
-                observed(site, entry, place, ends, left, seq).await
+            seq.entered(place as usize);
+            let out = if attended {
+                Box::pin(observed(site, entry, place, ends, left, seq)).await
             } else {
-                bounded(site, entry, place, ends, left, seq).await
+                let clock = Clock::default();
+                let mut call = seq.call(entry, Cx::new(site, S::POINT, place, &clock));
+                // A hook that has nothing to say is the usual one; what it returned is not even
+                // moved then.
+                let first = poll_fn(|cx| {
+                    Poll::Ready(match call.as_mut().poll(cx) {
+                        Poll::Ready(Ok(out)) if S::says_nothing(&out) => First::Nothing,
+                        Poll::Ready(result) => First::Said(result),
+                        Poll::Pending => First::Pending,
+                    })
+                });
+                match first.await {
+                    First::Nothing => {
+                        at.store(index + 1, Ordering::Relaxed);
+                        continue;
+                    }
+                    First::Said(result) => result.map_err(|error| passed(site, S::POINT, error)),
+                    First::Pending => rest::<S>(call, site, entry, &clock, ends, left).await,
+                }
             };
             match out {
                 Ok(out) => {
@@ -139,6 +169,13 @@ async fn run<S: Sequence>(
     }
 }
 
+/// What the first poll of a call gave.
+enum First<T> {
+    Nothing,
+    Said(Result<T, HookError>),
+    Pending,
+}
+
 enum Stop {
     /// The hook failed.
     Fault(HookError),
@@ -146,38 +183,72 @@ enum Stop {
     Turn(Error),
 }
 
-#[inline]
+/// One call, bounded.
 async fn bounded<S: Sequence>(
     site: &Site<'_>,
     entry: &Entry,
-    place: usize,
+    place: u16,
     ends: Ends,
     left: &mut Duration,
     seq: &mut S,
 ) -> Result<S::Out, Stop> {
     let clock = Clock::default();
-    let limit = entry.limit(S::POINT).min(*left);
-    let call = seq.call(entry, Cx::new(site, S::POINT, place, &clock));
-    let mut call = Bounded::new(call, site, &clock, Some(limit));
-    if let Ends::Within(_) = ends {
-        call = call.uncancellable();
+    let mut call = seq.call(entry, Cx::new(site, S::POINT, place, &clock));
+    match poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
+        Poll::Ready(result) => result.map_err(|error| passed(site, S::POINT, error)),
+        Poll::Pending => rest::<S>(call, site, entry, &clock, ends, left).await,
     }
-    let out = (&mut call).await;
-    if let Ends::Within(_) = ends {
-        *left = left.saturating_sub(call.spent());
+}
+
+/// What is left for the ends that are still to come.
+struct Budget<'a> {
+    left: &'a mut Duration,
+    since: Option<Instant>,
+}
+
+impl Drop for Budget<'_> {
+    fn drop(&mut self) {
+        if let Some(since) = self.since {
+            *self.left = self.left.saturating_sub(since.elapsed());
+        }
     }
+}
+
+/// The rest of a call that is not ready at once. Most are, and nothing is put together to bound
+/// those.
+#[cold]
+async fn rest<S: Sequence>(
+    call: BoxFuture<'_, Result<S::Out, HookError>>,
+    site: &Site<'_>,
+    entry: &Entry,
+    clock: &Clock,
+    ends: Ends,
+    left: &mut Duration,
+) -> Result<S::Out, Stop> {
+    let bounds = match ends {
+        Ends::No => entry.bounds,
+        Ends::Within(_) => Bounds::end(entry.limit(S::POINT).min(*left)),
+    };
+    // What a call that panics took is taken off all the same.
+    let mut budget = Budget { left, since: Some(Instant::now()) };
+    let (out, spent) = Bounded::new(call, site, clock, &bounds).rest().await;
+    budget.since = None;
+    *budget.left = budget.left.saturating_sub(spent);
     match out {
-        Ok(Ok(out)) => Ok(out),
-        Ok(Err(error)) => Err(passed(error)),
+        Ok(result) => result.map_err(|error| passed(site, S::POINT, error)),
         Err(cut) => Err(cut_off(cut)),
     }
 }
 
 #[cold]
-fn passed(error: HookError) -> Stop {
+fn passed(site: &Site<'_>, point: Point, error: HookError) -> Stop {
     match error.into_passed() {
+        // A refusal is a decision, not a failure; ends and transitions have nothing to refuse.
+        Ok(error) if error.is_denied() && !point.is_end() && point != Point::OnTransition => {
+            Stop::Turn(error)
+        }
         // A cancelled ask, say: the hook handed on what it was told.
-        Ok(error) if error.is_cancelled() => Stop::Turn(error),
+        Ok(error) if error.is_cancelled() && site.is_cancelled() => Stop::Turn(error),
         Ok(error) => Stop::Fault(error.into()),
         Err(own) => Stop::Fault(own),
     }
@@ -190,7 +261,7 @@ fn cut_off(cut: Cut) -> Stop {
             FaultKind::TimedOut,
             format!("no answer within {limit:?}"),
         )),
-        Cut::TurnLimit => Stop::Turn(Error::new(ErrorKind::TimedOut, "the turn's time is up")),
+        Cut::TurnLimit => Stop::Turn(Error::turn_timed_out()),
         Cut::Cancelled => Stop::Turn(Error::cancelled()),
     }
 }
@@ -200,39 +271,55 @@ fn cut_off(cut: Cut) -> Stop {
 async fn observed<S: Sequence>(
     site: &Site<'_>,
     entry: &Entry,
-    place: usize,
+    place: u16,
     ends: Ends,
     left: &mut Duration,
     seq: &mut S,
 ) -> Result<S::Out, Stop> {
-    let started = tokio::time::Instant::now();
-    site.emit(|| EventKind::HookStarted {
+    let started = Instant::now();
+    let ended = |outcome| EventKind::HookEnded {
         hook: entry.name.clone(),
         point: S::POINT,
-    });
+        outcome,
+        took: started.elapsed(),
+    };
+    let begun = site.begun(
+        || EventKind::HookStarted { hook: entry.name.clone(), point: S::POINT },
+        || ended(dropped_outcome()),
+    );
     let out = match (site.steps(), site.turn) {
         (Some(log), Some(turn)) if records(S::POINT) => {
             let key = turn.step_key(S::POINT.as_str(), &entry.name, seq.fingerprint());
-            let (mut fresh, mut stopped) = (None, None);
+            let mut fresh = None;
             let effect = async {
-                match bounded(site, entry, place, ends, left, seq).await {
-                    Ok(out) => {
-                        let record = seq.record(&out);
-                        fresh = Some(out);
-                        Ok(record)
-                    }
-                    Err(stop) => {
-                        stopped = Some(stop);
-                        Err(Error::new(ErrorKind::Hook, "the hook failed"))
-                    }
-                }
+                let out = {
+                    let mut call = pin!(bounded(site, entry, place, ends, left, seq));
+                    poll_fn(|cx| caught(|| call.as_mut().poll(cx))).await
+                };
+                let out = out.unwrap_or_else(|panic| {
+                    Err(Stop::Fault(HookError::of_kind(FaultKind::Panicked, panic)))
+                });
+                let record = match &out {
+                    Ok(out) => encode(&Decided::Ok(seq.record(out))),
+                    Err(Stop::Fault(error)) => encode(&Decided::Failed(error.to_record())),
+                    // It was cut off, and has decided nothing.
+                    Err(Stop::Turn(error)) => Err(error.clone()),
+                };
+                fresh = Some(out);
+                record
             };
             let record = log.step(key, Box::pin(effect)).await;
-            match (fresh, stopped, record) {
-                (_, Some(stop), _) => Err(stop),
-                (_, None, Err(error)) => Err(Stop::Turn(error)),
-                (Some(out), None, Ok(_)) => Ok(out),
-                (None, None, Ok(record)) => seq.replay(record).map_err(Stop::Turn),
+            match (fresh, record) {
+                (Some(Err(stop)), _) => Err(stop),
+                (Some(out), Ok(_)) => out,
+                (None, Ok(record)) => match decode(record) {
+                    Ok(Decided::Ok(record)) => seq.replay(record).map_err(Stop::Turn),
+                    Ok(Decided::Failed(record)) => Err(Stop::Fault(record.into())),
+                    Err(error) => Err(Stop::Turn(error)),
+                },
+                // An end that cannot be recorded skips no other.
+                (_, Err(error)) if S::POINT.is_end() => Err(Stop::Fault(error.into())),
+                (_, Err(error)) => Err(Stop::Turn(error)),
             }
         }
         _ => bounded(site, entry, place, ends, left, seq).await,
@@ -242,25 +329,33 @@ async fn observed<S: Sequence>(
         Err(Stop::Fault(error)) => error.kind().outcome(),
         Err(Stop::Turn(error)) => error.outcome(),
     };
-    announce::<S>(site, entry, Some(started.elapsed()), outcome);
+    begun.ended(|| ended(outcome));
     out
 }
 
-/// Which decisions are steps.
+/// How a call ended that is dropped half way: it panicked, or nobody waits for it any more.
+fn dropped_outcome() -> Outcome {
+    if std::thread::panicking() { Outcome::Panicked } else { Outcome::Cancelled }
+}
+
+/// A hook's decision as it is recorded. A failure is one too: what its policy made of it was used.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Decided {
+    Ok(Value),
+    Failed(FaultRecord),
+}
+
+/// Which decisions are steps: begins, what follows a model call, and the delivery of a turn's ends.
 fn records(point: Point) -> bool {
     matches!(
         point,
-        Point::BeforeAgent | Point::BeforeModel | Point::AfterModel | Point::BeforeChat
+        Point::BeforeAgent
+            | Point::BeforeModel
+            | Point::AfterModel
+            | Point::AfterAgent
+            | Point::BeforeChat
     )
-}
-
-fn announce<S: Sequence>(site: &Site<'_>, entry: &Entry, took: Option<Duration>, outcome: Outcome) {
-    site.emit(|| EventKind::HookEnded {
-        hook: entry.name.clone(),
-        point: S::POINT,
-        outcome,
-        took: took.unwrap_or_default(),
-    });
 }
 
 /// What a failure means.

@@ -61,6 +61,52 @@ impl<'a> Site<'a> {
             bus.emit(self.inner, self.turn, kind());
         }
     }
+
+    /// Announces a begin, if anybody listens. Its end is announced too, whatever happens: by
+    /// [`Begun::ended`], or as `dropped` if the call is dropped half way (G1).
+    #[inline]
+    pub(crate) fn begun<F>(&'a self, begin: impl FnOnce() -> EventKind, dropped: F) -> Begun<'a, F>
+    where
+        F: FnOnce() -> EventKind,
+    {
+        let watched = self.inner.is_watched();
+        if watched {
+            self.emit(begin);
+        }
+        Begun { site: self, dropped: watched.then_some(dropped) }
+    }
+
+    /// Announces something when the returned value is dropped, if anybody listens now.
+    pub(crate) fn at_last<F>(&'a self, kind: F) -> Begun<'a, F>
+    where
+        F: FnOnce() -> EventKind,
+    {
+        Begun { site: self, dropped: self.inner.is_watched().then_some(kind) }
+    }
+}
+
+/// Something that was announced as begun, if anybody listened then.
+pub(crate) struct Begun<'a, F: FnOnce() -> EventKind> {
+    site: &'a Site<'a>,
+    dropped: Option<F>,
+}
+
+impl<F: FnOnce() -> EventKind> Begun<'_, F> {
+    #[inline]
+    pub(crate) fn ended(mut self, end: impl FnOnce() -> EventKind) {
+        if self.dropped.take().is_some() {
+            self.site.emit(end);
+        }
+    }
+}
+
+impl<F: FnOnce() -> EventKind> Drop for Begun<'_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(dropped) = self.dropped.take() {
+            self.site.emit(dropped);
+        }
+    }
 }
 
 /// What a begin leaves for its own end.

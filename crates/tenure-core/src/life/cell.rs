@@ -13,6 +13,9 @@ use crate::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
+/// The turn is over and its last transition is being told; nobody may claim the next one yet.
+const SETTLING: u8 = u8::MAX;
+
 pub(crate) struct LifeCell {
     life: AtomicU8,
     turn: AtomicU8,
@@ -50,6 +53,12 @@ impl LifeCell {
         phase(self.turn.load(Ordering::SeqCst))
     }
 
+    /// Whether somebody holds the turn, if only to tell that it is over.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.turn.load(Ordering::SeqCst) != Phase::Idle as u8
+    }
+
     /// Moves life, if it is where it is thought to be. The loser learns where it is.
     #[inline]
     pub(crate) fn go(&self, from: Phase, to: Phase) -> Result<(), Phase> {
@@ -65,13 +74,8 @@ impl LifeCell {
     pub(crate) fn claim_turn(&self) -> Result<(), Phase> {
         let claimed = Phase::ProcessingUserInput as u8;
         self.turn
-            .compare_exchange(
-                Phase::Idle as u8,
-                claimed,
-                Ordering::SeqCst,
-                Ordering::SeqCst,
-            )
-            .map_err(|_| self.phase())?;
+            .compare_exchange(Phase::Idle as u8, claimed, Ordering::SeqCst, Ordering::SeqCst)
+            .map_err(|_| self.in_the_way())?;
         match self.life() {
             Phase::Idle => Ok(()),
             other => {
@@ -81,16 +85,22 @@ impl LifeCell {
         }
     }
 
-    /// Pauses a ready agent. A turn that is claimed at the same moment wins.
+    /// Pauses a ready agent. It takes the turn for a moment, so that nobody else is in one.
     pub(crate) fn pause(&self) -> Result<(), Phase> {
-        self.go(Phase::Idle, Phase::Paused)?;
-        match self.turn() {
-            Phase::Idle => Ok(()),
-            busy => {
-                // If life moved on meanwhile, it was stopped, and stays so.
-                let _ = self.go(Phase::Paused, Phase::Idle);
-                Err(busy)
-            }
+        self.turn
+            .compare_exchange(Phase::Idle as u8, SETTLING, Ordering::SeqCst, Ordering::SeqCst)
+            .map_err(|_| self.in_the_way())?;
+        let paused = self.go(Phase::Idle, Phase::Paused);
+        self.release_turn();
+        paused
+    }
+
+    /// What stands in the way of whoever wanted the turn.
+    fn in_the_way(&self) -> Phase {
+        match self.phase() {
+            // Somebody is about to leave it.
+            Phase::Idle => Phase::ProcessingToolResult,
+            phase => phase,
         }
     }
 
@@ -98,6 +108,12 @@ impl LifeCell {
     #[inline]
     pub(crate) fn turn_to(&self, to: Phase) {
         self.turn.store(to as u8, Ordering::Release);
+    }
+
+    /// The turn is over; whoever looks sees an idle agent, but the turn is not free yet.
+    #[inline]
+    pub(crate) fn settle_turn(&self) {
+        self.turn.store(SETTLING, Ordering::Release);
     }
 
     #[inline]
@@ -125,10 +141,11 @@ impl LifeCell {
         }
     }
 
-    /// Waits until `until` holds of life and turn, and says where the agent is then.
-    pub(crate) async fn wait(&self, until: impl Fn(Phase, Phase) -> bool) -> Phase {
+    /// Waits until `until` holds of life, and of whether somebody holds the turn. Says where the
+    /// agent is then.
+    pub(crate) async fn wait(&self, until: impl Fn(Phase, bool) -> bool) -> Phase {
         poll_fn(|cx| {
-            if until(self.life(), self.turn()) {
+            if until(self.life(), self.is_held()) {
                 return Poll::Ready(self.phase());
             }
             {
@@ -139,7 +156,7 @@ impl LifeCell {
                 self.waiting.store(true, Ordering::SeqCst);
             }
             // A change between the look and the registration has woken nobody.
-            if until(self.life(), self.turn()) {
+            if until(self.life(), self.is_held()) {
                 Poll::Ready(self.phase())
             } else {
                 Poll::Pending
@@ -151,5 +168,8 @@ impl LifeCell {
 
 #[inline]
 fn phase(value: u8) -> Phase {
-    Phase::ALL[value as usize]
+    match value {
+        SETTLING => Phase::Idle,
+        value => Phase::ALL[value as usize],
+    }
 }

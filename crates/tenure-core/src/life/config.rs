@@ -86,10 +86,6 @@ impl LifecycleConfig {
     }
 
     pub(crate) fn attempts(&self) -> u32 {
-        if self.retry_on_failure {
-            self.max_retries.saturating_add(1)
-        } else {
-            1
-        }
+        if self.retry_on_failure { self.max_retries.saturating_add(1) } else { 1 }
     }
 }

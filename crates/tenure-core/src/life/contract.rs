@@ -5,14 +5,19 @@ use super::{LifeCell, Lifecycle, LifecycleConfig, LifecycleMetrics, Metrics};
 use crate::agent::Agent;
 use crate::cancel::Signal;
 use crate::error::Error;
-use crate::event::{EventKind, Origin};
 use crate::hook::HookError;
+use crate::kernel::caught;
 use crate::outcome::ExitReason;
 use crate::phase::{AgentState, IllegalTransition, Phase};
+use crate::resource::RELEASE_LIMIT;
 use crate::state::StateOwnership;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use serde_json::Value;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 /// What every agent promises, whoever wrote it.
@@ -106,7 +111,7 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
         let config = config.unwrap_or_else(|| life.config.clone());
         config.check()?;
         let it = Managed::new(self);
-        if !protocol::claim_start(&it).await? {
+        if !protocol::claim_start(&it, config.timeout).await? {
             return Ok(());
         }
         it.owns.store(true, Ordering::Relaxed);
@@ -116,30 +121,30 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
 
     async fn shutdown(&self, timeout: Option<Duration>) {
         let it = Managed::new(self);
-        if let Some(from) = protocol::claim_stop(&it).await {
-            let life = self.lifecycle();
-            let configured = life.active.lock().as_ref().map(|config| config.timeout);
-            let budget = timeout.or(configured).unwrap_or(life.config.timeout);
+        let life = self.lifecycle();
+        let configured = life.active.lock().as_ref().map(|config| config.timeout);
+        let budget = timeout.or(configured).unwrap_or(life.config.timeout);
+        if let Some(from) = protocol::claim_stop(&it, budget).await {
             it.owns.store(true, Ordering::Relaxed);
-            protocol::finish(&it, from, ExitReason::Completed, budget).await;
+            let reason = match from {
+                Phase::Error => ExitReason::StartupFailed,
+                _ => ExitReason::Completed,
+            };
+            protocol::finish(&it, from, reason, budget).await;
         }
     }
 
     async fn pause(&self) -> Result<(), Error> {
         let life = self.lifecycle();
         pause(&life.cell, &life.metrics)?;
-        Managed::new(self)
-            .moved(Phase::Idle, Phase::Paused, None)
-            .await;
+        Managed::new(self).moved(Phase::Idle, Phase::Paused, None).await;
         Ok(())
     }
 
     async fn resume(&self) -> Result<(), Error> {
         let life = self.lifecycle();
         resume(&life.cell, &life.metrics)?;
-        Managed::new(self)
-            .moved(Phase::Paused, Phase::Idle, None)
-            .await;
+        Managed::new(self).moved(Phase::Paused, Phase::Idle, None).await;
         Ok(())
     }
 
@@ -157,18 +162,17 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
 
     fn set_state(&self, key: &str, value: Value) -> Result<(), Error> {
         let life = self.lifecycle();
+        // What is written now would outlive the clearing at shutdown.
+        if life.phase() == Phase::Terminated {
+            return Err(Error::not_ready(AgentState::Terminated, "ready"));
+        }
         let owner = self.owner_of(key);
         if matches!(owner, StateOwnership::Memory | StateOwnership::Orchestrator) {
             let actor = StateOwnership::Agent;
-            let violation = crate::state::StateViolation {
-                key: key.to_owned(),
-                owner,
-                actor,
-            };
+            let violation = crate::state::StateViolation { key: key.to_owned(), owner, actor };
             return Err(violation.into());
         }
-        life.state
-            .write(&life.ownership, vec![(key.to_owned(), value)])?;
+        life.state.write(&life.ownership, vec![(key.to_owned(), value)])?;
         Ok(())
     }
 
@@ -222,7 +226,13 @@ impl AgentLifecycleProtocol for Agent {
     }
 }
 
-/// Starts `agent`, runs `body` with it and shuts it down, whatever the body returns.
+/// Starts `agent`, runs `body` with it and shuts it down, whatever the body returns. A panic of the
+/// body goes on behind the shutdown.
+///
+/// # Cancel safety
+///
+/// The agent is only borrowed, so if the future is dropped nobody is left to shut it down: it stays
+/// as it is until `shutdown` is called. [`Agent::scoped`] does better.
 pub async fn agent_lifecycle<A, T, E>(
     agent: &A,
     config: Option<LifecycleConfig>,
@@ -233,37 +243,44 @@ where
     E: From<Error>,
 {
     agent.startup(config).await?;
-    let result = body(agent).await;
+    let result = {
+        let mut body = pin!(body(agent));
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        })
+        .await
+    };
     agent.shutdown(None).await;
-    result
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 pub(crate) fn pause(cell: &LifeCell, metrics: &Metrics) -> Result<(), Error> {
     match cell.pause() {
         Ok(()) => {
-            metrics.life_moved();
+            metrics.life_moved(1);
             Ok(())
         }
-        Err(from) => Err(IllegalTransition {
-            from,
-            to: Phase::Paused,
-        }
-        .into()),
+        Err(from) => Err(not_now("paused when it is ready", from, Phase::Paused)),
     }
 }
 
 pub(crate) fn resume(cell: &LifeCell, metrics: &Metrics) -> Result<(), Error> {
     match cell.go(Phase::Paused, Phase::Idle) {
         Ok(()) => {
-            metrics.life_moved();
+            metrics.life_moved(1);
             Ok(())
         }
-        Err(from) => Err(IllegalTransition {
-            from,
-            to: Phase::Idle,
-        }
-        .into()),
+        Err(from) => Err(not_now("resumed when it is paused", from, Phase::Idle)),
     }
+}
+
+#[cold]
+fn not_now(rule: &str, from: Phase, to: Phase) -> Error {
+    let state = from.state();
+    let illegal = IllegalTransition { from, to };
+    let message = format!("an agent can only be {rule}, but it is {state}: {illegal}");
+    Error::new(crate::ErrorKind::IllegalTransition, message).caused_by(illegal)
 }
 
 pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
@@ -271,14 +288,8 @@ pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
         matches!(life, Phase::Error | Phase::ShuttingDown | Phase::Terminated)
             || life == Phase::Uninitialized
     };
-    let phase = cell
-        .wait(|life, turn| never(life) || (life == Phase::Idle && turn == Phase::Idle))
-        .await;
-    if never(phase) {
-        Err(Error::not_ready(phase.state(), "ready"))
-    } else {
-        Ok(())
-    }
+    let phase = cell.wait(|life, held| never(life) || (life == Phase::Idle && !held)).await;
+    if never(phase) { Err(Error::not_ready(phase.state(), "ready")) } else { Ok(()) }
 }
 
 /// A managed agent seen by the protocol.
@@ -290,10 +301,7 @@ struct Managed<'a, T: ManagedAgent> {
 
 impl<'a, T: ManagedAgent> Managed<'a, T> {
     fn new(it: &'a T) -> Self {
-        Self {
-            it,
-            owns: AtomicBool::new(false),
-        }
+        Self { it, owns: AtomicBool::new(false) }
     }
 }
 
@@ -317,17 +325,15 @@ impl<T: ManagedAgent> Lived for Managed<'_, T> {
         })
     }
 
-    async fn tear_down(&self, _reason: ExitReason) {
+    async fn tear_down(&self, _reason: ExitReason, budget: Duration) {
         let life = self.it.lifecycle();
-        let timeout = life
-            .active
-            .lock()
-            .as_ref()
-            .map_or(life.config.timeout, |config| config.timeout);
-        if let Err(error) = self.it.do_shutdown(timeout).await {
-            tracing::warn!(agent = life.name, "shutdown failed: {error}");
+        let mut shutdown = self.it.do_shutdown(budget);
+        match poll_fn(|cx| caught(|| shutdown.as_mut().poll(cx))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(agent = life.name, "shutdown failed: {error}"),
+            Err(panic) => tracing::warn!(agent = life.name, "shutdown panicked: {panic}"),
         }
-        life.resources.release_all(&life.name).await;
+        life.resources.release_all(&life.name, RELEASE_LIMIT).await;
         life.state.clear();
     }
 
@@ -338,20 +344,16 @@ impl<T: ManagedAgent> Lived for Managed<'_, T> {
         life.state.clear();
     }
 
+    fn ending(&self, reason: ExitReason) {
+        *self.it.lifecycle().exit.lock() = Some(reason);
+    }
+
     async fn moved(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
         let life = self.it.lifecycle();
-        if reason.is_some() {
-            *life.exit.lock() = reason;
+        if (from, to) == (Phase::Bootstrapping, Phase::Idle) {
+            self.owns.store(false, Ordering::Relaxed);
         }
-        if let Some(bus) = life.bus.as_ref().filter(|bus| bus.is_listening()) {
-            let origin = Origin {
-                agent: &life.name,
-                instance: life.id,
-                run: None,
-                trace: None,
-            };
-            bus.announce(&origin, EventKind::PhaseEntered { from, to, reason });
-        }
+        life.announce(from, to, reason);
     }
 }
 
@@ -361,13 +363,17 @@ impl<T: ManagedAgent> Drop for Managed<'_, T> {
     fn drop(&mut self) {
         let life = self.it.lifecycle();
         match (life.cell.life(), self.owns.load(Ordering::Relaxed)) {
-            (Phase::Bootstrapping, true) => {
-                let _ = life.cell.go(Phase::Bootstrapping, Phase::Error);
+            (from @ Phase::Bootstrapping, true) if life.cell.go(from, Phase::Error).is_ok() => {
+                life.metrics.life_moved(2);
+                life.announce(from, Phase::Error, None);
             }
-            (Phase::ShuttingDown, true) => {
+            (from @ Phase::ShuttingDown, true) => {
                 self.cut_short();
-                *life.exit.lock() = Some(ExitReason::Forced);
-                let _ = life.cell.go(Phase::ShuttingDown, Phase::Terminated);
+                self.ending(ExitReason::Forced);
+                if life.cell.go(from, Phase::Terminated).is_ok() {
+                    life.metrics.life_moved(2);
+                    life.announce(from, Phase::Terminated, Some(ExitReason::Forced));
+                }
             }
             _ => {}
         }

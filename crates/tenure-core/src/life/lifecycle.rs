@@ -3,7 +3,7 @@
 use super::{LifeCell, LifecycleConfig, LifecycleMetrics, Metrics};
 use crate::cancel::Signal;
 use crate::error::Error;
-use crate::event::EventBus;
+use crate::event::{EventBus, EventKind, Origin};
 use crate::id::InstanceId;
 use crate::outcome::ExitReason;
 use crate::phase::{AgentState, Phase};
@@ -120,6 +120,13 @@ impl Lifecycle {
         &self.resources
     }
 
+    pub(super) fn announce(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
+        if let Some(bus) = self.bus.as_ref().filter(|bus| bus.is_listening()) {
+            let origin = Origin { agent: &self.name, instance: self.id, run: None, trace: None };
+            bus.announce(&origin, EventKind::PhaseEntered { from, to, reason });
+        }
+    }
+
     /// Waits until it is ready, and says so; or fails, once it never will be.
     pub async fn ready(&self) -> Result<(), Error> {
         super::contract::wait_ready(&self.cell).await
@@ -144,17 +151,19 @@ impl Lifecycle {
         match self.cell.claim_turn() {
             Ok(()) => {
                 self.signal.clear();
-                Ok(BusyGuard {
-                    life: self,
-                    since: Instant::now(),
-                    ok: false,
-                })
+                // A stop that came between the claim and here has seen it; its signal may be gone.
+                if matches!(self.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
+                    self.signal.set();
+                }
+                self.announce(Phase::Idle, Phase::ProcessingUserInput, None);
+                Ok(BusyGuard { life: self, since: Instant::now(), ok: false })
             }
             Err(phase) => Err(Error::not_ready(phase.state(), "ready")),
         }
     }
 
-    /// The precondition of any other method: the agent is in one of these states, now.
+    /// The precondition of any other method: the agent is in one of these states, now. Nothing
+    /// keeps it there; a request method takes [`Lifecycle::requires_ready`], which does.
     pub fn requires_state(&self, states: &[AgentState]) -> Result<(), Error> {
         let state = self.state();
         if states.contains(&state) {
@@ -200,6 +209,9 @@ impl BusyGuard<'_> {
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.life.metrics.request(self.since.elapsed(), self.ok, 2);
+        if self.life.cell.life() == Phase::Idle {
+            self.life.announce(Phase::ProcessingUserInput, Phase::Idle, None);
+        }
         self.life.cell.release_turn();
     }
 }

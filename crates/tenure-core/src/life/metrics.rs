@@ -44,10 +44,7 @@ fn millis(nanos: &AtomicU64) -> f64 {
 /// For a cell with one writer at a time: whoever holds the turn.
 #[inline]
 fn add(cell: &AtomicU64, more: u64) {
-    cell.store(
-        cell.load(Ordering::Relaxed).wrapping_add(more),
-        Ordering::Relaxed,
-    );
+    cell.store(cell.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
 impl Metrics {
@@ -61,8 +58,8 @@ impl Metrics {
     }
 
     #[inline]
-    pub(crate) fn life_moved(&self) {
-        self.life_transitions.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn life_moved(&self, moves: u64) {
+        self.life_transitions.fetch_add(moves, Ordering::Relaxed);
     }
 
     /// A request ended. Called by the holder of the turn.

@@ -1,6 +1,6 @@
 //! The contract of a life: startup, shutdown, pause, resume, and the numbers kept of it.
 //!
-//! [`LifeCell`] is the protocol between whoever starts, uses and stops an agent, in two atomic
+//! `LifeCell` is the protocol between whoever starts, uses and stops an agent, in two atomic
 //! cells; everything else stands on it. [`ManagedAgent`] gives the whole contract to any type of
 //! one's own. Tenure's own [`Agent`](crate::agent::Agent) keeps the same contract.
 

@@ -26,13 +26,20 @@ pub(crate) trait Lived: Send + Sync {
         attempt: u32,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
-    /// Undoes what was brought up. It never fails; what goes wrong is recorded.
-    fn tear_down(&self, reason: ExitReason) -> impl Future<Output = ()> + Send;
+    /// Undoes what was brought up, and has so long for it. It never fails; what goes wrong is
+    /// recorded.
+    fn tear_down(&self, reason: ExitReason, budget: Duration) -> impl Future<Output = ()> + Send;
 
     /// What `tear_down` did not come to within its budget.
     fn cut_short(&self);
 
-    /// Life moved: hooks and events. Whoever is over is told why.
+    /// A failed start is about to be undone for good; from here on the starter stops it.
+    fn rolling_back(&self) {}
+
+    /// It is about to be over, for this reason.
+    fn ending(&self, reason: ExitReason);
+
+    /// Life moved: hooks and events.
     fn moved(
         &self,
         from: Phase,
@@ -41,21 +48,41 @@ pub(crate) trait Lived: Send + Sync {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Moves life and tells.
-async fn enter<L: Lived>(it: &L, from: Phase, to: Phase, reason: Option<ExitReason>) {
-    if it.cell().go(from, to).is_ok() {
-        it.metrics().life_moved();
+/// Moves life and tells. `false` if life is somewhere else by now.
+///
+/// `moves` is how many moves to count: the one that was claimed before, and this one.
+async fn enter<L: Lived>(
+    it: &L,
+    from: Phase,
+    to: Phase,
+    reason: Option<ExitReason>,
+    moves: u64,
+) -> bool {
+    if let Some(reason) = reason {
+        // Whoever sees the end sees its reason.
+        it.ending(reason);
+    }
+    let moved = it.cell().go(from, to).is_ok();
+    if moved {
+        it.metrics().life_moved(moves);
         it.moved(from, to, reason).await;
     }
+    moved
 }
 
 /// Claims the start. `false` if the agent is up already, or came up while this waited.
-pub(crate) async fn claim_start<L: Lived>(it: &L) -> Result<bool, Error> {
+pub(crate) async fn claim_start<L: Lived>(it: &L, budget: Duration) -> Result<bool, Error> {
     loop {
         match it.cell().go(Phase::Uninitialized, Phase::Bootstrapping) {
             Ok(()) => return Ok(true),
             Err(Phase::Bootstrapping) => {
-                it.cell().wait(|life, _| life != Phase::Bootstrapping).await;
+                let started = it.cell().wait(|life, _| life != Phase::Bootstrapping);
+                if !matches!(within(budget, None, started).await, Within::Done(_)) {
+                    return Err(Error::new(
+                        ErrorKind::Startup,
+                        format!("the startup that is under way did not end within {budget:?}"),
+                    ));
+                }
             }
             Err(phase) => return already(phase).map(|()| false),
         }
@@ -65,10 +92,8 @@ pub(crate) async fn claim_start<L: Lived>(it: &L) -> Result<bool, Error> {
 /// Starts what [`claim_start`] claimed. On failure everything is rolled back, unless the
 /// configuration says otherwise.
 pub(crate) async fn start<L: Lived>(it: &L, config: &LifecycleConfig) -> Result<(), Error> {
-    it.metrics().life_moved();
     let started = Instant::now();
-    it.moved(Phase::Uninitialized, Phase::Bootstrapping, None)
-        .await;
+    it.moved(Phase::Uninitialized, Phase::Bootstrapping, None).await;
 
     let attempts = config.attempts();
     let mut attempt = 1;
@@ -78,16 +103,18 @@ pub(crate) async fn start<L: Lived>(it: &L, config: &LifecycleConfig) -> Result<
         } else {
             started.elapsed()
         });
-        let brought = within(left, Some(it.signal()), it.bring_up(config, attempt)).await;
+        let brought = within(left, Some(it.signal()), pin!(it.bring_up(config, attempt))).await;
         let error = match brought {
             Within::Done(Ok(())) if !it.signal().is_set() => {
                 it.metrics().started(started.elapsed());
-                enter(it, Phase::Bootstrapping, Phase::Idle, None).await;
-                return Ok(());
+                if enter(it, Phase::Bootstrapping, Phase::Idle, None, 2).await {
+                    return Ok(());
+                }
+                // A shutdown did not wait any longer, and has taken over.
+                return Err(interrupted());
             }
-            Within::Done(Ok(())) | Within::Stopped => {
-                break Error::new(ErrorKind::Startup, "startup was interrupted by a shutdown");
-            }
+            Within::Done(Ok(())) | Within::Stopped => break interrupted(),
+            Within::Done(Err(_)) if it.signal().is_set() => break interrupted(),
             Within::Done(Err(error)) => {
                 Error::new(ErrorKind::Startup, format!("startup failed: {error}")).caused_by(error)
             }
@@ -105,32 +132,40 @@ pub(crate) async fn start<L: Lived>(it: &L, config: &LifecycleConfig) -> Result<
             break error;
         }
         // Each attempt is undone before the next begins.
-        undo(it, config, ExitReason::StartupFailed).await;
+        undo(it, config.timeout.saturating_sub(started.elapsed())).await;
+        if started.elapsed() >= config.timeout {
+            break error;
+        }
         attempt += 1;
     };
     if config.cleanup_on_error || it.signal().is_set() {
-        enter(it, Phase::Bootstrapping, Phase::ShuttingDown, None).await;
-        undo(it, config, ExitReason::StartupFailed).await;
-        enter(
-            it,
-            Phase::ShuttingDown,
-            Phase::Terminated,
-            Some(ExitReason::StartupFailed),
-        )
-        .await;
+        it.rolling_back();
+        if enter(it, Phase::Bootstrapping, Phase::ShuttingDown, None, 2).await {
+            roll_back(it, config.timeout).await;
+        }
     } else {
-        enter(it, Phase::Bootstrapping, Phase::Error, None).await;
+        enter(it, Phase::Bootstrapping, Phase::Error, None, 2).await;
     }
     Err(error)
 }
 
-async fn undo<L: Lived>(it: &L, config: &LifecycleConfig, reason: ExitReason) -> bool {
-    match within(config.timeout, None, it.tear_down(reason)).await {
-        Within::Done(()) => true,
-        _ => {
-            it.cut_short();
-            false
-        }
+#[cold]
+fn interrupted() -> Error {
+    Error::new(ErrorKind::Startup, "startup was interrupted by a shutdown")
+}
+
+/// Ends a failed start that is shutting down already.
+pub(crate) async fn roll_back<L: Lived>(it: &L, budget: Duration) {
+    undo(it, budget).await;
+    let reason = Some(ExitReason::StartupFailed);
+    enter(it, Phase::ShuttingDown, Phase::Terminated, reason, 1).await;
+}
+
+async fn undo<L: Lived>(it: &L, budget: Duration) {
+    let torn_down =
+        within(budget, None, pin!(it.tear_down(ExitReason::StartupFailed, budget))).await;
+    if !matches!(torn_down, Within::Done(())) {
+        it.cut_short();
     }
 }
 
@@ -143,37 +178,41 @@ fn already(phase: Phase) -> Result<(), Error> {
 }
 
 /// Takes life to the point where only the caller may end it. `None` if somebody else has, or is
-/// about to; it is over when this returns.
-pub(crate) async fn claim_stop<L: Lived>(it: &L) -> Option<Phase> {
+/// about to; it is over when this returns, or `budget` was spent waiting for it.
+pub(crate) async fn claim_stop<L: Lived>(it: &L, budget: Duration) -> Option<Phase> {
     let cell = it.cell();
     loop {
         match cell.life() {
             Phase::Terminated => return None,
             Phase::ShuttingDown => {
-                cell.wait(|life, _| life == Phase::Terminated).await;
+                within(budget, None, cell.wait(|life, _| life == Phase::Terminated)).await;
                 return None;
             }
-            // Whoever starts rolls back, and is done then.
-            Phase::Bootstrapping => {
+            // Whoever starts rolls back, and is done then; unless nobody polls it any more.
+            from @ Phase::Bootstrapping => {
                 it.signal().set();
-                cell.wait(|life, _| life != Phase::Bootstrapping).await;
+                let started = cell.wait(|life, _| life != Phase::Bootstrapping);
+                let waited = within(budget, None, started).await;
+                if !matches!(waited, Within::Done(_))
+                    && let Some(seen) = try_claim_stop(it, from)
+                {
+                    return Some(seen);
+                }
             }
             from => {
-                if try_claim_stop(it, from) {
-                    return Some(from);
+                if let Some(seen) = try_claim_stop(it, from) {
+                    return Some(seen);
                 }
             }
         }
     }
 }
 
-/// The same without waiting, for whoever knows where life is.
-pub(crate) fn try_claim_stop<L: Lived>(it: &L, from: Phase) -> bool {
-    let claimed = it.cell().go(from, Phase::ShuttingDown).is_ok();
-    if claimed {
-        it.metrics().life_moved();
-    }
-    claimed
+/// The same without waiting, for whoever knows where life is. Says where the agent was to whoever
+/// looked: in its turn, if it had one.
+pub(crate) fn try_claim_stop<L: Lived>(it: &L, from: Phase) -> Option<Phase> {
+    it.cell().go(from, Phase::ShuttingDown).ok()?;
+    Some(if from == Phase::Idle { it.cell().turn() } else { from })
 }
 
 /// Ends a life that [`claim_stop`] claimed: cancels the turn and lets its ends run, tears down, and
@@ -182,26 +221,29 @@ pub(crate) async fn finish<L: Lived>(it: &L, from: Phase, reason: ExitReason, bu
     let started = Instant::now();
     it.moved(from, Phase::ShuttingDown, None).await;
     let mut reason = reason;
+    let mut left = budget;
     // From Uninitialized nothing was acquired, and no hook has anything to end.
     if from != Phase::Uninitialized {
-        if it.cell().turn() != Phase::Idle {
+        if it.cell().is_held() {
             it.signal().set();
-            let ended = it.cell().wait(|_, turn| turn == Phase::Idle);
+            let ended = it.cell().wait(|_, held| !held);
             if !matches!(within(budget, None, ended).await, Within::Done(_)) {
                 reason = ExitReason::Forced;
             }
+            left = budget.saturating_sub(started.elapsed());
         }
-        let left = budget.saturating_sub(started.elapsed());
-        if !matches!(
-            within(left, None, it.tear_down(reason)).await,
-            Within::Done(())
-        ) {
+        if !matches!(within(left, None, pin!(it.tear_down(reason, left))).await, Within::Done(())) {
             it.cut_short();
             reason = ExitReason::Forced;
         }
     }
-    it.metrics().stopped(started.elapsed());
-    enter(it, Phase::ShuttingDown, Phase::Terminated, Some(reason)).await;
+    let took = started.elapsed();
+    // Hooks that were cut off by the budget ended all the same.
+    if from != Phase::Uninitialized && took >= budget && !budget.is_zero() {
+        reason = ExitReason::Forced;
+    }
+    it.metrics().stopped(took);
+    enter(it, Phase::ShuttingDown, Phase::Terminated, Some(reason), 2).await;
 }
 
 enum Within<T> {

@@ -22,11 +22,7 @@ impl InMemory {
 
     /// Everything known under `namespace`.
     pub fn snapshot(&self, namespace: &str) -> BTreeMap<String, Value> {
-        self.namespaces
-            .lock()
-            .get(namespace)
-            .cloned()
-            .unwrap_or_default()
+        self.namespaces.lock().get(namespace).cloned().unwrap_or_default()
     }
 }
 
@@ -41,11 +37,7 @@ impl Memory for InMemory {
         namespace: &str,
         changes: BTreeMap<String, Value>,
     ) -> Result<(), BoxError> {
-        self.namespaces
-            .lock()
-            .entry(namespace.to_owned())
-            .or_default()
-            .extend(changes);
+        self.namespaces.lock().entry(namespace.to_owned()).or_default().extend(changes);
         Ok(())
     }
 }

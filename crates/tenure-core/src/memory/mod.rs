@@ -61,12 +61,7 @@ impl<'a> MemoryHandle<'a> {
         let (key, value) = (key.into(), value.into());
         let owner = self.inner.blueprint.ownership.owner(&key);
         if owner != StateOwnership::Memory && owner != StateOwnership::Shared {
-            return Err(StateViolation {
-                key,
-                owner,
-                actor: StateOwnership::Memory,
-            }
-            .into());
+            return Err(StateViolation { key, owner, actor: StateOwnership::Memory }.into());
         }
         self.loaded.values.lock().insert(key.clone(), value.clone());
         self.loaded.dirty.lock().insert(key, value);
@@ -86,8 +81,6 @@ impl<'a> MemoryHandle<'a> {
 
 impl fmt::Debug for MemoryHandle<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryHandle")
-            .field("dirty", &self.is_dirty())
-            .finish()
+        f.debug_struct("MemoryHandle").field("dirty", &self.is_dirty()).finish()
     }
 }

@@ -1,16 +1,16 @@
 //! The segmented log of messages.
 //!
-//! A history is a chain of segments. A segment's slots are written once; a history is a tail
-//! segment and how many of its slots it may see. So a snapshot and a fork are one `Arc` clone,
-//! and two forks that append go separate ways at the first slot that is already taken.
+//! A history is a chain of segments and how many messages of the last one it may see. A snapshot
+//! and a fork are one `Arc` clone. Whoever appends to a segment that nobody else holds appends in
+//! place; whoever shares it starts a segment of its own behind what it sees.
 
 use super::Message;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-const FIRST_SEGMENT: usize = 8;
-const LARGEST_SEGMENT: usize = 256;
+/// Room for the messages of a short turn.
+const ROOM: usize = 8;
 
 /// The messages of a conversation: append-only, cheap to snapshot, cheap to fork.
 ///
@@ -29,7 +29,7 @@ const LARGEST_SEGMENT: usize = 256;
 #[derive(Clone, Default)]
 pub struct History {
     tail: Option<Arc<Segment>>,
-    /// How many slots of the tail belong to this history.
+    /// How many messages of the tail belong to this history.
     used: usize,
 }
 
@@ -37,24 +37,7 @@ struct Segment {
     prev: Option<(Arc<Segment>, usize)>,
     /// How many messages the earlier segments hold.
     base: usize,
-    slots: Box<[OnceLock<Message>]>,
-}
-
-impl Segment {
-    fn after(prev: Option<(Arc<Segment>, usize)>) -> Arc<Self> {
-        let (base, size) = match &prev {
-            Some((segment, used)) => (
-                segment.base + used,
-                (segment.slots.len() * 2).clamp(FIRST_SEGMENT, LARGEST_SEGMENT),
-            ),
-            None => (0, FIRST_SEGMENT),
-        };
-        Arc::new(Self {
-            prev,
-            base,
-            slots: (0..size).map(|_| OnceLock::new()).collect(),
-        })
-    }
+    messages: Vec<Message>,
 }
 
 /// A long chain of segments is freed in a loop: the recursive drop that the compiler would write
@@ -74,10 +57,7 @@ impl Drop for Segment {
 impl History {
     /// An empty history. It allocates nothing.
     pub const fn new() -> Self {
-        Self {
-            tail: None,
-            used: 0,
-        }
+        Self { tail: None, used: 0 }
     }
 
     /// How many messages there are.
@@ -92,28 +72,19 @@ impl History {
 
     /// Appends a message.
     pub fn push(&mut self, message: Message) {
-        let message = match &self.tail {
-            Some(tail) if self.used < tail.slots.len() => {
-                match tail.slots[self.used].set(message) {
-                    Ok(()) => {
-                        self.used += 1;
-                        return;
-                    }
-                    // Another fork took the slot: from here the two go separate ways.
-                    Err(message) => message,
-                }
-            }
-            _ => message,
-        };
-        let used = self.used;
-        let segment = Segment::after(self.tail.take().map(|tail| (tail, used)));
-        let set = segment.slots[0].set(message);
-        debug_assert!(
-            set.is_ok(),
-            "a segment that nobody else has seen has free slots"
-        );
-        self.tail = Some(segment);
-        self.used = 1;
+        if let Some(segment) = self.tail.as_mut().and_then(Arc::get_mut) {
+            // Nobody else sees this segment, so what another fork left behind can go.
+            segment.messages.truncate(self.used);
+            segment.messages.push(message);
+        } else {
+            let base = self.len();
+            let prev = self.tail.take().map(|tail| (tail, self.used));
+            let mut messages = Vec::with_capacity(ROOM);
+            messages.push(message);
+            self.tail = Some(Arc::new(Segment { prev, base, messages }));
+            self.used = 0;
+        }
+        self.used += 1;
     }
 
     /// The message at `index`, counted from the oldest.
@@ -125,16 +96,12 @@ impl History {
         while index < segment.base {
             segment = &segment.prev.as_ref()?.0;
         }
-        segment.slots[index - segment.base].get()
+        segment.messages.get(index - segment.base)
     }
 
     /// The newest message.
     pub fn last(&self) -> Option<&Message> {
-        self.tail
-            .as_ref()?
-            .slots
-            .get(self.used.checked_sub(1)?)?
-            .get()
+        self.tail.as_ref()?.messages.get(self.used.checked_sub(1)?)
     }
 
     /// The messages from the oldest to the newest.
@@ -142,13 +109,10 @@ impl History {
         let mut runs = Vec::new();
         let mut at = self.tail.as_deref().map(|tail| (tail, self.used));
         while let Some((segment, used)) = at {
-            runs.push(&segment.slots[..used]);
+            runs.push(&segment.messages[..used]);
             at = segment.prev.as_ref().map(|(prev, used)| (&**prev, *used));
         }
-        HistoryIter {
-            runs,
-            current: [].iter(),
-        }
+        HistoryIter { runs, current: [].iter() }
     }
 
     /// The first `len` messages as a history of their own; shares them.
@@ -159,10 +123,7 @@ impl History {
         let mut tail = self.tail.clone();
         while let Some(segment) = tail {
             if len > segment.base {
-                return History {
-                    used: len - segment.base,
-                    tail: Some(segment),
-                };
+                return History { used: len - segment.base, tail: Some(segment) };
             }
             tail = segment.prev.as_ref().map(|(prev, _)| prev.clone());
         }
@@ -215,18 +176,16 @@ impl Serialize for History {
 
 impl<'de> Deserialize<'de> for History {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Vec::<Message>::deserialize(deserializer)?
-            .into_iter()
-            .collect())
+        Ok(Vec::<Message>::deserialize(deserializer)?.into_iter().collect())
     }
 }
 
 /// The messages of a [`History`], oldest first.
 #[derive(Debug)]
 pub struct HistoryIter<'a> {
-    /// Runs of slots, newest first.
-    runs: Vec<&'a [OnceLock<Message>]>,
-    current: std::slice::Iter<'a, OnceLock<Message>>,
+    /// Runs of messages, newest first.
+    runs: Vec<&'a [Message]>,
+    current: std::slice::Iter<'a, Message>,
 }
 
 impl<'a> Iterator for HistoryIter<'a> {
@@ -234,8 +193,8 @@ impl<'a> Iterator for HistoryIter<'a> {
 
     fn next(&mut self) -> Option<&'a Message> {
         loop {
-            if let Some(slot) = self.current.next() {
-                return slot.get();
+            if let Some(message) = self.current.next() {
+                return Some(message);
             }
             self.current = self.runs.pop()?.iter();
         }
@@ -247,10 +206,7 @@ mod tests {
     use super::*;
 
     fn texts(history: &History) -> Vec<String> {
-        history
-            .iter()
-            .map(|message| message.text().to_owned())
-            .collect()
+        history.iter().map(|message| message.text().to_owned()).collect()
     }
 
     fn numbered(count: usize) -> History {
@@ -261,15 +217,9 @@ mod tests {
     fn keeps_order_over_many_segments() {
         let history = numbered(1_000);
         assert_eq!(history.len(), 1_000);
-        assert_eq!(
-            texts(&history),
-            (0..1_000).map(|n| n.to_string()).collect::<Vec<_>>()
-        );
+        assert_eq!(texts(&history), (0..1_000).map(|n| n.to_string()).collect::<Vec<_>>());
         for index in [0, 7, 8, 23, 24, 999] {
-            assert_eq!(
-                history.get(index).map(Message::text),
-                Some(&*index.to_string())
-            );
+            assert_eq!(history.get(index).map(Message::text), Some(&*index.to_string()));
         }
         assert_eq!(history.get(1_000), None);
         assert_eq!(history.last().map(Message::text), Some("999"));

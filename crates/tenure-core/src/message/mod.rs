@@ -52,10 +52,7 @@ impl Message {
 
     /// An assistant message without tool calls.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::Assistant {
-            text: text.into(),
-            calls: Vec::new(),
-        }
+        Self::Assistant { text: text.into(), calls: Vec::new() }
     }
 
     /// The text of the message; of a tool result its content.
@@ -93,11 +90,7 @@ impl ToolCall {
         name: impl Into<Arc<str>>,
         arguments: impl Into<String>,
     ) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments: arguments.into(),
-        }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
     }
 }
 

@@ -30,10 +30,7 @@ impl fmt::Display for HistoryDefect {
         match self {
             Self::Unanswered { call_id } => write!(f, "tool call `{call_id}` has no result"),
             Self::Orphan { call_id } => {
-                write!(
-                    f,
-                    "tool result `{call_id}` answers no call of the message before it"
-                )
+                write!(f, "tool result `{call_id}` answers no call of the message before it")
             }
             Self::DuplicateCall { call_id } => {
                 write!(f, "two tool calls of one message have the id `{call_id}`")
@@ -55,30 +52,22 @@ impl HistoryDefect {
                         open.remove(at);
                     }
                     None => {
-                        return Some(Self::Orphan {
-                            call_id: result.call_id.clone(),
-                        });
+                        return Some(Self::Orphan { call_id: result.call_id.clone() });
                     }
                 }
                 continue;
             }
             if let Some(call) = open.first() {
-                return Some(Self::Unanswered {
-                    call_id: call.id.clone(),
-                });
+                return Some(Self::Unanswered { call_id: call.id.clone() });
             }
             for call in message.calls() {
                 if open.iter().any(|other| other.id == call.id) {
-                    return Some(Self::DuplicateCall {
-                        call_id: call.id.clone(),
-                    });
+                    return Some(Self::DuplicateCall { call_id: call.id.clone() });
                 }
                 open.push(call);
             }
         }
-        open.first().map(|call| Self::Unanswered {
-            call_id: call.id.clone(),
-        })
+        open.first().map(|call| Self::Unanswered { call_id: call.id.clone() })
     }
 }
 
@@ -88,14 +77,8 @@ mod tests {
     use super::*;
 
     fn asks(ids: &[&str]) -> Message {
-        let calls = ids
-            .iter()
-            .map(|id| ToolCall::new(*id, "tool", "{}"))
-            .collect();
-        Message::Assistant {
-            text: String::new(),
-            calls,
-        }
+        let calls = ids.iter().map(|id| ToolCall::new(*id, "tool", "{}")).collect();
+        Message::Assistant { text: String::new(), calls }
     }
 
     fn answers(id: &str) -> Message {
@@ -112,26 +95,17 @@ mod tests {
         let id = |id: &str| Arc::<str>::from(id);
         let cases = [
             (vec![asks(&["a", "b"]), answers("b"), answers("a")], None),
-            (
-                vec![asks(&["a"])],
-                Some(HistoryDefect::Unanswered { call_id: id("a") }),
-            ),
+            (vec![asks(&["a"])], Some(HistoryDefect::Unanswered { call_id: id("a") })),
             (
                 vec![asks(&["a"]), Message::user("new turn")],
                 Some(HistoryDefect::Unanswered { call_id: id("a") }),
             ),
-            (
-                vec![answers("a")],
-                Some(HistoryDefect::Orphan { call_id: id("a") }),
-            ),
+            (vec![answers("a")], Some(HistoryDefect::Orphan { call_id: id("a") })),
             (
                 vec![asks(&["a"]), answers("a"), answers("a")],
                 Some(HistoryDefect::Orphan { call_id: id("a") }),
             ),
-            (
-                vec![asks(&["a", "a"])],
-                Some(HistoryDefect::DuplicateCall { call_id: id("a") }),
-            ),
+            (vec![asks(&["a", "a"])], Some(HistoryDefect::DuplicateCall { call_id: id("a") })),
         ];
         for (messages, expected) in cases {
             assert_eq!(HistoryDefect::find(&messages), expected);

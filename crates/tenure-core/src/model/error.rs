@@ -58,13 +58,7 @@ pub struct ModelError {
 impl ModelError {
     /// A failure of this kind.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            retry_after: None,
-            fatal: false,
-            source: None,
-        }
+        Self { kind, message: message.into(), retry_after: None, fatal: false, source: None }
     }
 
     /// The provider said when to come back.

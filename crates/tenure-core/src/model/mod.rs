@@ -92,19 +92,12 @@ pub struct ModelResponse {
 impl ModelResponse {
     /// A response of text alone.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            ..Self::default()
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// A response that asks for tools.
     pub fn calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        Self {
-            calls: calls.into_iter().collect(),
-            stop: StopReason::ToolUse,
-            ..Self::default()
-        }
+        Self { calls: calls.into_iter().collect(), stop: StopReason::ToolUse, ..Self::default() }
     }
 
     /// The same response with `usage`.
@@ -115,9 +108,6 @@ impl ModelResponse {
     }
 
     pub(crate) fn into_message(self) -> Message {
-        Message::Assistant {
-            text: self.text,
-            calls: self.calls,
-        }
+        Message::Assistant { text: self.text, calls: self.calls }
     }
 }

@@ -26,10 +26,7 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// A request of these messages and nothing else.
     pub fn new(messages: impl Into<Messages>) -> Self {
-        Self {
-            messages: messages.into(),
-            ..Self::default()
-        }
+        Self { messages: messages.into(), ..Self::default() }
     }
 
     /// Keeps the messages of this request as the agent's history from here on.
@@ -71,9 +68,7 @@ pub struct Messages {
 impl Messages {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.edited
-            .as_ref()
-            .map_or_else(|| self.history.len(), |edited| edited.len())
+        self.edited.as_ref().map_or_else(|| self.history.len(), |edited| edited.len())
     }
 
     /// Whether there are none.
@@ -87,10 +82,7 @@ impl Messages {
             Some(edited) => (None, Some(edited.iter())),
             None => (Some(self.history.iter()), None),
         };
-        shared
-            .into_iter()
-            .flatten()
-            .chain(edited.into_iter().flatten())
+        shared.into_iter().flatten().chain(edited.into_iter().flatten())
     }
 
     /// The newest message.
@@ -104,9 +96,7 @@ impl Messages {
     /// The messages for editing. The first call copies them; the agent's history stays as it is.
     pub fn edit(&mut self) -> &mut Vec<Message> {
         let history = &self.history;
-        let edited = self
-            .edited
-            .get_or_insert_with(|| Arc::new(history.iter().cloned().collect()));
+        let edited = self.edited.get_or_insert_with(|| Arc::new(history.iter().cloned().collect()));
         Arc::make_mut(edited)
     }
 
@@ -139,19 +129,13 @@ impl Messages {
 
 impl From<History> for Messages {
     fn from(history: History) -> Self {
-        Self {
-            history,
-            edited: None,
-        }
+        Self { history, edited: None }
     }
 }
 
 impl From<Vec<Message>> for Messages {
     fn from(messages: Vec<Message>) -> Self {
-        Self {
-            history: History::new(),
-            edited: Some(Arc::new(messages)),
-        }
+        Self { history: History::new(), edited: Some(Arc::new(messages)) }
     }
 }
 

@@ -22,12 +22,7 @@ pub struct Usage {
 impl Usage {
     /// The usage of one call.
     pub fn new(input: u64, output: u64) -> Self {
-        Self {
-            input,
-            output,
-            calls: 1,
-            ..Self::default()
-        }
+        Self { input, output, calls: 1, ..Self::default() }
     }
 
     /// All tokens, read and written.

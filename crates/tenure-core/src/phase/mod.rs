@@ -191,15 +191,12 @@ impl std::str::FromStr for Phase {
     type Err = crate::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|phase| phase.as_str() == text)
-            .ok_or_else(|| {
-                let names: Vec<_> = Self::ALL.iter().map(|phase| phase.as_str()).collect();
-                crate::Error::invalid(format!(
-                    "`{text}` is not a phase; use one of {}",
-                    names.join(", ")
-                ))
-            })
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|phase| phase.as_str()).collect();
+            crate::Error::invalid(format!(
+                "`{text}` is not a phase; use one of {}",
+                names.join(", ")
+            ))
+        })
     }
 }

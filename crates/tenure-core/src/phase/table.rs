@@ -38,14 +38,9 @@ const fn legal() -> [u16; 15] {
         Idle,
         Error,
     ]) | stop;
-    table[AwaitingToolApproval as usize] = bits(&[
-        ExecutingTool,
-        ToolDenied,
-        ProcessingToolResult,
-        AwaitingUserInput,
-        Idle,
-        Error,
-    ]) | stop;
+    table[AwaitingToolApproval as usize] =
+        bits(&[ExecutingTool, ToolDenied, ProcessingToolResult, AwaitingUserInput, Idle, Error])
+            | stop;
     // A person may be asked from every phase of a turn, and the turn goes back to the phase that
     // asked, or on to what the tool rule gives.
     table[AwaitingUserInput as usize] = bits(&[
@@ -59,13 +54,8 @@ const fn legal() -> [u16; 15] {
         Idle,
         Error,
     ]) | stop;
-    table[ExecutingTool as usize] = bits(&[
-        ProcessingToolResult,
-        AwaitingToolApproval,
-        AwaitingUserInput,
-        Idle,
-        Error,
-    ]) | stop;
+    table[ExecutingTool as usize] =
+        bits(&[ProcessingToolResult, AwaitingToolApproval, AwaitingUserInput, Idle, Error]) | stop;
     table[ToolDenied as usize] =
         bits(&[ProcessingToolResult, AwaitingUserInput, Idle, Error]) | stop;
     table[ProcessingToolResult as usize] =
@@ -126,32 +116,22 @@ mod tests {
 
     #[test]
     fn bootstrapping_to_idle_is_the_only_way_out_of_a_start_that_worked() {
-        let into_idle: Vec<_> = Phase::ALL
-            .into_iter()
-            .filter(|from| from.may_go_to(Phase::Idle))
-            .collect();
+        let into_idle: Vec<_> =
+            Phase::ALL.into_iter().filter(|from| from.may_go_to(Phase::Idle)).collect();
         assert!(into_idle.contains(&Phase::Bootstrapping));
-        let back: Vec<_> = Phase::ALL
-            .into_iter()
-            .filter(|from| from.may_go_to(Phase::Bootstrapping))
-            .collect();
+        let back: Vec<_> =
+            Phase::ALL.into_iter().filter(|from| from.may_go_to(Phase::Bootstrapping)).collect();
         assert_eq!(back, [Phase::Uninitialized]);
     }
 
     #[test]
     fn an_illegal_transition_names_from_to_and_the_legal_targets() {
-        let error = IllegalTransition {
-            from: Phase::Paused,
-            to: Phase::ExecutingTool,
-        };
+        let error = IllegalTransition { from: Phase::Paused, to: Phase::ExecutingTool };
         assert_eq!(
             error.to_string(),
             "illegal transition from paused to executing_tool; legal from here: idle, shutting_down"
         );
-        let last = IllegalTransition {
-            from: Phase::Terminated,
-            to: Phase::Idle,
-        };
+        let last = IllegalTransition { from: Phase::Terminated, to: Phase::Idle };
         assert_eq!(
             last.to_string(),
             "illegal transition from terminated to idle; terminated is final"

@@ -2,6 +2,7 @@
 
 mod stack;
 
+pub(crate) use stack::RELEASE_LIMIT;
 pub use stack::{ResourceHandle, ResourceStack};
 
 use crate::agent::Inner;
@@ -48,8 +49,6 @@ impl<'a> Resources<'a> {
 
 impl fmt::Debug for Resources<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resources")
-            .field("agent", &self.inner.name())
-            .finish()
+        f.debug_struct("Resources").field("agent", &self.inner.name()).finish()
     }
 }

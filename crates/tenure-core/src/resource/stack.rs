@@ -2,17 +2,19 @@
 
 use crate::BoxFuture;
 use crate::error::BoxError;
-use crate::kernel::caught;
+use crate::kernel::{caught, panic_message};
 use crate::sync::Mutex;
 use std::fmt;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 type Release = Box<dyn FnOnce() -> BoxFuture<'static, Result<(), BoxError>> + Send>;
 
-/// How long the release of one resource may take.
-const RELEASE_LIMIT: Duration = Duration::from_secs(5);
+/// How long the release of one resource may take, where nothing else is said.
+pub(crate) const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 /// What was acquired and has to be released.
 #[derive(Clone, Default)]
@@ -24,7 +26,11 @@ pub struct ResourceStack {
 struct Held {
     last_id: u64,
     resources: Vec<Resource>,
+    /// What could not be released, and why, until that is reported.
+    leaked: Vec<Leak>,
 }
+
+type Leak = (Arc<str>, String);
 
 struct Resource {
     id: u64,
@@ -47,10 +53,7 @@ impl ResourceStack {
             name: name.into(),
             release: Box::new(move || Box::pin(release())),
         });
-        ResourceHandle {
-            stack: self.clone(),
-            id,
-        }
+        ResourceHandle { stack: self.clone(), id }
     }
 
     /// How many resources are held.
@@ -64,82 +67,87 @@ impl ResourceStack {
     }
 
     /// Releases everything, last to first, each within its limit. Returns what leaked, and why.
-    pub(crate) async fn release_all(&self, owner: &str) -> Vec<(Arc<str>, String)> {
-        let mut leaked = Vec::new();
+    pub(crate) async fn release_all(&self, owner: &str, limit: Duration) -> Vec<Leak> {
         loop {
-            let Some(resource) = self.held.lock().resources.pop() else {
-                return leaked;
+            let Some(Resource { name, release, .. }) = self.held.lock().resources.pop() else {
+                return std::mem::take(&mut self.held.lock().leaked);
             };
-            if let Err(reason) = release(resource.release).await {
-                tracing::warn!(
-                    agent = owner,
-                    resource = &*resource.name,
-                    "leaked: {reason}"
-                );
-                leaked.push((resource.name, reason));
+            let mut releasing = Releasing { stack: self, owner, name: Some(name) };
+            match run(release, limit).await {
+                Ok(()) => releasing.name = None,
+                Err(reason) => releasing.leaked(reason),
             }
         }
     }
 
     /// Drops everything without waiting. Each release gets one poll, so that what can be released
     /// at once is; the rest is reported.
-    pub(crate) fn abandon(&self, owner: &str) -> Vec<(Arc<str>, String)> {
+    pub(crate) fn abandon(&self, owner: &str) -> Vec<Leak> {
         let resources = std::mem::take(&mut self.held.lock().resources);
-        let mut leaked = Vec::new();
-        for resource in resources.into_iter().rev() {
-            let cx = &mut std::task::Context::from_waker(std::task::Waker::noop());
-            let polled = caught(|| (resource.release)().as_mut().poll(cx));
-            let reason = match polled {
-                std::task::Poll::Ready(Ok(Ok(()))) => continue,
-                std::task::Poll::Ready(Ok(Err(error))) => error.to_string(),
-                std::task::Poll::Ready(Err(panic)) => format!("its release panicked: {panic}"),
-                std::task::Poll::Pending => "no time was left to release it".to_owned(),
-            };
-            tracing::warn!(
-                agent = owner,
-                resource = &*resource.name,
-                "leaked: {reason}"
-            );
-            leaked.push((resource.name, reason));
+        for Resource { name, release, .. } in resources.into_iter().rev() {
+            let mut releasing = Releasing { stack: self, owner, name: Some(name) };
+            let cx = &mut Context::from_waker(Waker::noop());
+            match caught(|| release().as_mut().poll(cx)) {
+                Poll::Ready(Ok(Ok(()))) => releasing.name = None,
+                Poll::Ready(Ok(Err(error))) => releasing.leaked(error.to_string()),
+                Poll::Ready(Err(panic)) => releasing.leaked(panicked(&panic)),
+                Poll::Pending => {}
+            }
         }
-        leaked
+        std::mem::take(&mut self.held.lock().leaked)
     }
 
     fn forget(&self, id: u64) -> Option<Release> {
         let mut held = self.held.lock();
-        let at = held
-            .resources
-            .iter()
-            .position(|resource| resource.id == id)?;
+        let at = held.resources.iter().position(|resource| resource.id == id)?;
         Some(held.resources.remove(at).release)
     }
 }
 
-async fn release(release: Release) -> Result<(), String> {
-    let mut future = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(release)) {
-        Ok(future) => future,
-        Err(panic) => {
-            return Err(format!(
-                "its release panicked: {}",
-                crate::kernel::panic_message(&*panic)
-            ));
+/// A resource on its way out. One that is dropped before it is released has leaked.
+struct Releasing<'a> {
+    stack: &'a ResourceStack,
+    owner: &'a str,
+    name: Option<Arc<str>>,
+}
+
+impl Releasing<'_> {
+    fn leaked(&mut self, reason: String) {
+        if let Some(name) = self.name.take() {
+            tracing::warn!(agent = self.owner, resource = &*name, "leaked: {reason}");
+            self.stack.held.lock().leaked.push((name, reason));
         }
+    }
+}
+
+impl Drop for Releasing<'_> {
+    fn drop(&mut self) {
+        self.leaked("no time was left to release it".to_owned());
+    }
+}
+
+fn panicked(message: &str) -> String {
+    format!("its release panicked: {message}")
+}
+
+async fn run(release: Release, limit: Duration) -> Result<(), String> {
+    let mut future = match catch_unwind(AssertUnwindSafe(release)) {
+        Ok(future) => future,
+        Err(panic) => return Err(panicked(&panic_message(&*panic))),
     };
     let guarded = poll_fn(|cx| caught(|| future.as_mut().poll(cx)));
-    match tokio::time::timeout(RELEASE_LIMIT, guarded).await {
+    match tokio::time::timeout(limit, guarded).await {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(error))) => Err(error.to_string()),
-        Ok(Err(panic)) => Err(format!("its release panicked: {panic}")),
-        Err(_) => Err(format!("its release took longer than {RELEASE_LIMIT:?}")),
+        Ok(Err(panic)) => Err(panicked(&panic)),
+        Err(_) => Err(format!("its release took longer than {limit:?}")),
     }
 }
 
 impl fmt::Debug for ResourceStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = self.held.lock();
-        f.debug_list()
-            .entries(held.resources.iter().map(|resource| &resource.name))
-            .finish()
+        f.debug_list().entries(held.resources.iter().map(|resource| &resource.name)).finish()
     }
 }
 
@@ -154,7 +162,7 @@ impl ResourceHandle {
     /// Releases it now, ahead of the others. Does nothing if that has already happened.
     pub async fn release(self) -> Result<(), BoxError> {
         match self.stack.forget(self.id) {
-            Some(run) => release(run).await.map_err(Into::into),
+            Some(release) => run(release, RELEASE_LIMIT).await.map_err(Into::into),
             None => Ok(()),
         }
     }

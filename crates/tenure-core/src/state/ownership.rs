@@ -52,10 +52,7 @@ pub struct StateViolation {
 impl fmt::Display for StateViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, owner, actor } = self;
-        write!(
-            f,
-            "state `{key}` is owned by {owner}, but {actor} tried to write it"
-        )?;
+        write!(f, "state `{key}` is owned by {owner}, but {actor} tried to write it")?;
         f.write_str(match owner {
             StateOwnership::Memory => "; use memory.update()",
             StateOwnership::Orchestrator => "; it is read-only to agents",
@@ -128,11 +125,7 @@ impl Ownership {
         if allowed {
             Ok(())
         } else {
-            Err(StateViolation {
-                key: key.to_owned(),
-                owner,
-                actor: StateOwnership::Agent,
-            })
+            Err(StateViolation { key: key.to_owned(), owner, actor: StateOwnership::Agent })
         }
     }
 }

@@ -79,18 +79,11 @@ mod tests {
     #[test]
     fn reducers_put_writes_together_in_order() {
         let fold = |reducer: Reducer, writes: Value| {
-            let Value::Array(writes) = writes else {
-                panic!("writes are an array")
-            };
-            writes
-                .into_iter()
-                .fold(None, |old, new| Some(reducer.apply(old, new)))
+            let Value::Array(writes) = writes else { panic!("writes are an array") };
+            writes.into_iter().fold(None, |old, new| Some(reducer.apply(old, new)))
         };
         assert_eq!(fold(Reducer::LastWins, json!([1, 2, 3])), Some(json!(3)));
-        assert_eq!(
-            fold(Reducer::Append, json!([1, [2, 3]])),
-            Some(json!([1, 2, 3]))
-        );
+        assert_eq!(fold(Reducer::Append, json!([1, [2, 3]])), Some(json!([1, 2, 3])));
         assert_eq!(fold(Reducer::Sum, json!([1, 2, 3])), Some(json!(6)));
         assert_eq!(fold(Reducer::Sum, json!([1, 0.5])), Some(json!(1.5)));
         let merged = fold(Reducer::Merge, json!([{"a": 1}, {"b": 2}, {"a": 3}]));

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct StateStore {
     values: Mutex<BTreeMap<String, Value>>,
+    /// One writer at a time; readers are not held up by a reducer, which is somebody's code.
+    writing: Mutex<()>,
 }
 
 impl StateStore {
@@ -25,17 +27,19 @@ impl StateStore {
         for (key, _) in &patch {
             ownership.check_agent_write(key)?;
         }
-        let mut values = self.values.lock();
+        let _writing = self.writing.lock();
+        let mut changed = BTreeMap::new();
         for (key, value) in patch {
             let value = match ownership.reducer(&key) {
                 Some(reducer) => {
-                    let old = values.remove(&key);
+                    let old = changed.remove(&key).or_else(|| self.read(&key));
                     reducer.apply(old, value)
                 }
                 None => value,
             };
-            values.insert(key, value);
+            changed.insert(key, value);
         }
+        self.values.lock().extend(changed);
         Ok(())
     }
 

@@ -8,11 +8,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepKey {
-    /// The scope it belongs to; empty for the turn itself, and longer for the turns of clones.
+    /// The scope it belongs to; empty for the turn itself. A clone's turn adds which step of its
+    /// parent asked for it, the id of the call and the attempt: `1:call_7#0`.
     pub path: Arc<str>,
     /// What kind of step: a hook point, `model`, `tool`, `ask` or `step`.
     pub kind: Arc<str>,
-    /// The name of the hook, tool, question or step.
+    /// The name of the hook or tool; of a question or a step, also who asks or takes it, and where.
     pub name: Arc<str>,
     /// How many steps of this kind and name came before it in its scope.
     pub ordinal: u32,

@@ -3,6 +3,7 @@
 use super::{StepKey, StepLog};
 use crate::BoxFuture;
 use crate::error::{Error, ErrorKind};
+use crate::id::RunId;
 use crate::sync::Mutex;
 use serde_json::Value;
 use std::sync::Arc;
@@ -11,44 +12,35 @@ use std::sync::Arc;
 ///
 /// Run once with it, run again with [`MemoryStepLog::resumed`], and nothing that was completed runs
 /// twice.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct MemoryStepLog {
+    run: RunId,
     records: Arc<Mutex<Vec<(StepKey, Value)>>>,
     resumed: bool,
 }
 
 impl MemoryStepLog {
-    /// An empty log.
+    /// An empty log, for a new run.
     pub fn new() -> Self {
-        Self::default()
+        Self { run: RunId::unique(), records: Arc::default(), resumed: false }
     }
 
     /// The same records, for a run that goes on with them.
     #[must_use]
     pub fn resumed(&self) -> Self {
-        Self {
-            records: self.records.clone(),
-            resumed: true,
-        }
+        Self { run: self.run, records: self.records.clone(), resumed: true }
     }
 
     /// A log of the first `count` records, as a process leaves it that died then.
     #[must_use]
     pub fn cut_after(&self, count: usize) -> Self {
         let records = self.records.lock().iter().take(count).cloned().collect();
-        Self {
-            records: Arc::new(Mutex::new(records)),
-            resumed: true,
-        }
+        Self { run: self.run, records: Arc::new(Mutex::new(records)), resumed: true }
     }
 
     /// The steps recorded so far, in order.
     pub fn keys(&self) -> Vec<StepKey> {
-        self.records
-            .lock()
-            .iter()
-            .map(|(key, _)| key.clone())
-            .collect()
+        self.records.lock().iter().map(|(key, _)| key.clone()).collect()
     }
 
     fn find(&self, key: &StepKey) -> Result<Option<Value>, Error> {
@@ -70,7 +62,17 @@ impl MemoryStepLog {
     }
 }
 
+impl Default for MemoryStepLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl StepLog for MemoryStepLog {
+    fn run_id(&self) -> RunId {
+        self.run
+    }
+
     fn step<'a>(
         &'a self,
         key: StepKey,

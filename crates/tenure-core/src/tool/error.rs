@@ -15,18 +15,12 @@ pub struct ToolError {
 impl ToolError {
     /// A failure that the model may read and work around.
     pub fn new(message: impl Into<BoxError>) -> Self {
-        Self {
-            source: message.into(),
-            fatal: false,
-        }
+        Self { source: message.into(), fatal: false }
     }
 
     /// A failure that the agent cannot survive.
     pub fn fatal(message: impl Into<BoxError>) -> Self {
-        Self {
-            source: message.into(),
-            fatal: true,
-        }
+        Self { source: message.into(), fatal: true }
     }
 
     /// Whether the agent shuts down for it.
@@ -44,10 +38,7 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     fn from(error: E) -> Self {
-        Self {
-            source: Box::new(error),
-            fatal: false,
-        }
+        Self { source: Box::new(error), fatal: false }
     }
 }
 

@@ -41,6 +41,12 @@ pub trait Tool: Send + Sync + 'static {
         Duration::ZERO
     }
 
+    /// The tool itself, for whoever knows what it is.
+    #[doc(hidden)]
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
+
     /// Whether the tool records steps of its own, as an agent does.
     #[doc(hidden)]
     fn is_composite(&self) -> bool {
@@ -60,26 +66,17 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// An answer.
     pub fn text(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            status: ToolStatus::Ok,
-        }
+        Self { content: content.into(), status: ToolStatus::Ok }
     }
 
     /// A failure that the model gets to read.
     pub fn error(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            status: ToolStatus::Error,
-        }
+        Self { content: content.into(), status: ToolStatus::Error }
     }
 
     /// A refusal that the model gets to read.
     pub fn denied(content: impl Into<String>) -> Self {
-        Self {
-            content: content.into(),
-            status: ToolStatus::Denied,
-        }
+        Self { content: content.into(), status: ToolStatus::Denied }
     }
 }
 
@@ -107,15 +104,21 @@ impl From<Value> for ToolOutput {
 /// A tool call on its way to the tool. Wraps may change the arguments.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
-    /// The id of the call.
-    pub id: Arc<str>,
+    pub(crate) id: Arc<str>,
     /// The parsed arguments.
     pub arguments: Value,
     pub(crate) name: Arc<str>,
     pub(crate) index: usize,
+    /// The tool's place among the agent's.
+    pub(crate) tool: usize,
 }
 
 impl ToolRequest {
+    /// The id of the call.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The tool's name.
     pub fn name(&self) -> &str {
         &self.name

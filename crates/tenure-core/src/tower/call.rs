@@ -23,18 +23,13 @@ pub type ToolCall = LayerCall<ToolKind>;
 
 impl<K: Kind> Clone for LayerCall<K> {
     fn clone(&self) -> Self {
-        Self {
-            request: self.request.clone(),
-            link: self.link.clone(),
-        }
+        Self { request: self.request.clone(), link: self.link.clone() }
     }
 }
 
 impl<K: Kind> fmt::Debug for LayerCall<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LayerCall")
-            .field("point", &K::POINT)
-            .finish_non_exhaustive()
+        f.debug_struct("LayerCall").field("point", &K::POINT).finish_non_exhaustive()
     }
 }
 
@@ -45,9 +40,7 @@ pub struct InnerService<K: Kind> {
 
 impl<K: Kind> InnerService<K> {
     pub(super) fn new() -> Self {
-        Self {
-            kind: std::marker::PhantomData,
-        }
+        Self { kind: std::marker::PhantomData }
     }
 }
 
@@ -59,9 +52,7 @@ impl<K: Kind> Clone for InnerService<K> {
 
 impl<K: Kind> fmt::Debug for InnerService<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InnerService")
-            .field("point", &K::POINT)
-            .finish()
+        f.debug_struct("InnerService").field("point", &K::POINT).finish()
     }
 }
 
@@ -76,10 +67,7 @@ impl<K: Kind> Service<LayerCall<K>> for InnerService<K> {
 
     fn call(&mut self, call: LayerCall<K>) -> Self::Future {
         let (reply, answer) = oneshot::channel();
-        let sent = call.link.send(Job::Next {
-            request: call.request,
-            reply,
-        });
+        let sent = call.link.send(Job::Next { request: call.request, reply });
         Box::pin(async move {
             sent.map_err(|_| gone())?;
             Ok(answer.await.map_err(|_| gone())??)

@@ -21,10 +21,7 @@ type Reply<K> = oneshot::Sender<Result<<K as Kind>::Response, Error>>;
 /// What a service inside the stack wants done.
 pub(super) enum Job<K: Kind> {
     /// Call the rest of the chain.
-    Next {
-        request: K::Request,
-        reply: Reply<K>,
-    },
+    Next { request: K::Request, reply: Reply<K> },
     /// Call a hook, with a service as its `next`.
     Wrap {
         hook: Arc<dyn AgentLifecycle>,
@@ -48,10 +45,7 @@ pub(super) async fn drive<'a, K: Kind>(
     next: Next<'a, K>,
 ) -> Result<K::Response, HookError> {
     let (link, mut posted) = mpsc::unbounded_channel();
-    let mut outer = stack.call(LayerCall {
-        request: request.clone(),
-        link,
-    });
+    let mut outer = stack.call(LayerCall { request: request.clone(), link });
     let mut jobs: Vec<BoxFuture<'_, ()>> = Vec::new();
     let result = poll_fn(|task| {
         loop {
@@ -81,10 +75,7 @@ async fn run_job<'a, K: Kind>(
     next: Next<'a, K>,
 ) {
     match job {
-        Job::Next {
-            mut request,
-            mut reply,
-        } => {
+        Job::Next { mut request, mut reply } => {
             let result = {
                 let mut call = next.call(&mut request);
                 until_closed(&mut reply, &mut call).await
@@ -94,28 +85,19 @@ async fn run_job<'a, K: Kind>(
                 let _ = reply.send(result);
             }
         }
-        Job::Wrap {
-            hook,
-            mut request,
-            inside,
-            mut reply,
-        } => {
+        Job::Wrap { hook, mut request, inside, mut reply } => {
             let clocks = Clocks::for_wraps(1);
             let around = Around {
                 site: cx.site,
                 entries: &[],
                 wraps: &[],
                 clocks: &clocks,
+                watched: false,
                 batch,
                 inside: Some(&*inside),
             };
-            let mut call = pin!(K::wrap(
-                &*hook,
-                cx,
-                batch,
-                &mut request,
-                Next::into_inside(&around)
-            ));
+            let mut call =
+                pin!(K::wrap(&*hook, cx, batch, &mut request, Next::into_inside(&around)));
             if let Some(result) = until_closed(&mut reply, &mut call).await {
                 let _ = reply.send(result.map_err(to_error));
             }

@@ -24,17 +24,13 @@ pub struct HookLayer {
 impl HookLayer {
     /// A layer that calls the wraps of `hook`.
     pub fn new(hook: impl AgentLifecycle) -> Self {
-        Self {
-            hook: Arc::new(hook),
-        }
+        Self { hook: Arc::new(hook) }
     }
 }
 
 impl fmt::Debug for HookLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HookLayer")
-            .field("hook", &self.hook.name())
-            .finish()
+        f.debug_struct("HookLayer").field("hook", &self.hook.name()).finish()
     }
 }
 
@@ -42,10 +38,7 @@ impl<S> Layer<S> for HookLayer {
     type Service = HookService<S>;
 
     fn layer(&self, inner: S) -> HookService<S> {
-        HookService {
-            hook: self.hook.clone(),
-            inner,
-        }
+        HookService { hook: self.hook.clone(), inner }
     }
 }
 
@@ -58,9 +51,7 @@ pub struct HookService<S> {
 
 impl<S> fmt::Debug for HookService<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HookService")
-            .field("hook", &self.hook.name())
-            .finish_non_exhaustive()
+        f.debug_struct("HookService").field("hook", &self.hook.name()).finish_non_exhaustive()
     }
 }
 
@@ -82,10 +73,7 @@ where
 
     fn call(&mut self, call: LayerCall<K>) -> Self::Future {
         let (reply, answer) = oneshot::channel();
-        let inside = InsideService {
-            service: self.inner.clone(),
-            link: call.link.clone(),
-        };
+        let inside = InsideService { service: self.inner.clone(), link: call.link.clone() };
         let job = Job::Wrap {
             hook: self.hook.clone(),
             request: call.request,
@@ -118,25 +106,18 @@ where
     ) -> BoxFuture<'a, Result<K::Response, Error>> {
         Box::pin(async move {
             let mut service = self.service.clone();
-            let call = LayerCall {
-                request: request.clone(),
-                link: self.link.clone(),
-            };
+            let call = LayerCall { request: request.clone(), link: self.link.clone() };
             let result = async {
-                poll_fn(|cx| service.poll_ready(cx))
-                    .await
-                    .map_err(Into::into)?;
+                poll_fn(|cx| service.poll_ready(cx)).await.map_err(Into::into)?;
                 service.call(call).await.map_err(Into::into)
             };
-            result
-                .await
-                .map_err(|error: BoxError| match error.downcast::<Error>() {
-                    Ok(error) => *error,
-                    Err(error) => {
-                        let message = error.to_string();
-                        Error::new(ErrorKind::Hook, message).caused_by(error)
-                    }
-                })
+            result.await.map_err(|error: BoxError| match error.downcast::<Error>() {
+                Ok(error) => *error,
+                Err(error) => {
+                    let message = error.to_string();
+                    Error::new(ErrorKind::Hook, message).caused_by(error)
+                }
+            })
         })
     }
 }

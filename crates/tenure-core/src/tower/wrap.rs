@@ -28,9 +28,7 @@ where
     fn call(&self, call: LayerCall<K>) -> BoxFuture<'static, Result<K::Response, BoxError>> {
         let mut service = self.0.clone();
         Box::pin(async move {
-            poll_fn(|cx| service.poll_ready(cx))
-                .await
-                .map_err(Into::into)?;
+            poll_fn(|cx| service.poll_ready(cx)).await.map_err(Into::into)?;
             service.call(call).await.map_err(Into::into)
         })
     }
