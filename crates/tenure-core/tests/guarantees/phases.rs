@@ -1,0 +1,320 @@
+//! Whatever is done to an agent, in whatever order, it goes only where the table lets it go.
+
+use crate::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
+use async_trait::async_trait;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenure_core::InstanceId;
+use tenure_core::agent::{Agent, Blueprint};
+use tenure_core::context::PhaseCx;
+use tenure_core::hook::{AgentLifecycle, HookError, Point, Points};
+use tenure_core::life::LifecycleConfig;
+use tenure_core::phase::{AgentState, Phase};
+use tokio::time::{sleep, timeout};
+
+/// One thing that is done to the agent.
+#[derive(Clone, Copy, Debug)]
+enum Command {
+    Startup,
+    StartupTwice,
+    StartupKept,
+    StartupDropped,
+    Run,
+    Stream,
+    RunDropped,
+    RunCancelled,
+    RunTwice,
+    Handle,
+    Pause,
+    PauseWhileBusy,
+    Resume,
+    Shutdown,
+    ShutdownDropped,
+    ShutdownWhileStarting,
+    ShutdownWhileBusy,
+    DropWhileEnding,
+    /// From here on nobody holds the agent.
+    Drop,
+}
+
+const COMMANDS: [Command; 19] = [
+    Command::Startup,
+    Command::StartupTwice,
+    Command::StartupKept,
+    Command::StartupDropped,
+    Command::Run,
+    Command::Stream,
+    Command::RunDropped,
+    Command::RunCancelled,
+    Command::RunTwice,
+    Command::Handle,
+    Command::Pause,
+    Command::PauseWhileBusy,
+    Command::Resume,
+    Command::Shutdown,
+    Command::ShutdownDropped,
+    Command::ShutdownWhileStarting,
+    Command::ShutdownWhileBusy,
+    Command::DropWhileEnding,
+    Command::Drop,
+];
+
+const MODELS: [Says; 7] = [
+    Says::Done,
+    Says::Calls("works"),
+    Says::Calls("hangs"),
+    Says::Repeats("works"),
+    Says::Fails,
+    Says::Fatal,
+    Says::Hangs,
+];
+
+/// Where hooks fail, and how.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faults {
+    on_start: Fault,
+    on_shutdown: Fault,
+    before_agent: Fault,
+    after_agent: Fault,
+    on_transition: Fault,
+}
+
+fn faults() -> Vec<Faults> {
+    let none = Faults::default();
+    let moment = Fault::After(Duration::from_millis(3));
+    vec![
+        none,
+        Faults { on_start: Fault::Fails, ..none },
+        Faults { on_start: Fault::Hangs, ..none },
+        Faults { on_start: moment, on_shutdown: moment, after_agent: moment, ..none },
+        Faults { on_shutdown: Fault::Panics, after_agent: Fault::Fails, ..none },
+        Faults { on_shutdown: Fault::Hangs, after_agent: Fault::Hangs, ..none },
+        Faults { before_agent: Fault::Panics, ..none },
+        Faults { on_transition: Fault::Fails, ..none },
+        Faults { on_transition: Fault::Panics, ..none },
+        Faults { on_transition: moment, ..none },
+    ]
+}
+
+type Arrows = Vec<(Phase, Phase)>;
+
+/// Keeps every transition that it is told of, by instance.
+struct Arrow {
+    seen: Arc<Mutex<HashMap<InstanceId, Arrows>>>,
+    fault: Fault,
+}
+
+#[async_trait]
+impl AgentLifecycle for Arrow {
+    fn points(&self) -> Points {
+        Point::OnTransition.into()
+    }
+
+    async fn on_transition(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
+        let arrow = (cx.from(), cx.to());
+        self.seen.lock().unwrap().entry(cx.instance_id()).or_default().push(arrow);
+        self.fault.meet("arrow").await
+    }
+}
+
+/// Everything that is built once and used by many sequences.
+struct Bench {
+    blueprints: Vec<(Says, Faults, Blueprint)>,
+    seen: Arc<Mutex<HashMap<InstanceId, Arrows>>>,
+    log: Log,
+    events: RefCell<Events>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (log, events) = (Log::default(), Events::new());
+        let seen = Arc::default();
+        let mut blueprints = Vec::new();
+        for model in MODELS {
+            for faults in faults() {
+                let watch = Watch::new("watch", &log)
+                    .on_start(faults.on_start)
+                    .on_shutdown(faults.on_shutdown)
+                    .before_agent(faults.before_agent)
+                    .after_agent(faults.after_agent);
+                let arrow = Arrow { seen: Arc::clone(&seen), fault: faults.on_transition };
+                let blueprint = agent("agent", model)
+                    .tool(Acts("works", Does::Works))
+                    .tool(Acts("hangs", Does::Hangs))
+                    .turn_limit(Duration::from_secs(1))
+                    .max_steps(3)
+                    .events(&events.bus)
+                    .with_lifecycle(watch)
+                    .with_lifecycle(arrow)
+                    .blueprint()
+                    .unwrap();
+                blueprints.push((model, faults, blueprint));
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        Self { blueprints, seen, log, events: RefCell::new(events), runtime }
+    }
+
+    fn check(&self, which: usize, commands: &[Command]) {
+        let (_, faults, blueprint) = &self.blueprints[which];
+        self.runtime.block_on(async {
+            let mut agent = Some(blueprint.instance());
+            let weak = agent.as_ref().map(Agent::downgrade).unwrap();
+            for command in commands {
+                let Some(held) = agent.take() else { break };
+                agent = obey(held, *command).await;
+            }
+            drop(agent);
+            blueprint.settled().await;
+            assert!(weak.upgrade().is_none());
+        });
+        let mut events = self.events.borrow_mut();
+        for (instance, arrows) in self.seen.lock().unwrap().drain() {
+            check_arrows(&arrows);
+            let mut told = events.phases(instance);
+            let mut hooked = arrows;
+            if matches!(faults.on_transition, Fault::After(_)) {
+                // An event goes out behind the hooks of its transition, so those of another may
+                // overtake it.
+                told.sort_by_key(|(from, to)| (*from as u8, *to as u8));
+                hooked.sort_by_key(|(from, to)| (*from as u8, *to as u8));
+            }
+            assert_eq!(told, hooked, "hooks and events tell the same");
+        }
+        events.clear();
+        check_pairs(&self.log.take());
+    }
+}
+
+/// Only legal arrows, each from where the last one ended; `bootstrapping -> idle` at most once;
+/// terminated is final, and everything that was started gets there.
+fn check_arrows(arrows: &[(Phase, Phase)]) {
+    let mut at = Phase::Uninitialized;
+    for (from, to) in arrows {
+        assert!(from.may_go_to(*to), "{from} -> {to} in {arrows:?}");
+        assert_eq!(*from, at, "{from} -> {to} in {arrows:?}");
+        at = *to;
+    }
+    let up = arrows.iter().filter(|it| **it == (Phase::Bootstrapping, Phase::Idle)).count();
+    assert!(up <= 1, "started {up} times: {arrows:?}");
+    assert_eq!(at, Phase::Terminated, "{arrows:?}");
+}
+
+/// Every attempted start has its shutdown, every entered turn its end (G1).
+fn check_pairs(entries: &[crate::support::Entry]) {
+    let count = |which: fn(&Saw) -> bool| entries.iter().filter(|it| which(&it.saw)).count();
+    let (starts, stops) =
+        (count(|it| *it == Saw::Start), count(|it| matches!(it, Saw::Shutdown(_))));
+    let (begins, ends) = (count(|it| *it == Saw::Before), count(|it| matches!(it, Saw::After(_))));
+    assert_eq!((starts, begins), (stops, ends), "{entries:?}");
+}
+
+/// Does it. What fails is a typed error, and the agent stays usable or is over.
+async fn obey(agent: Agent, command: Command) -> Option<Agent> {
+    let moment = Duration::from_millis(2);
+    match command {
+        Command::Startup => drop(agent.startup().await),
+        Command::StartupTwice => {
+            let (one, two) = tokio::join!(agent.startup(), agent.startup());
+            assert_eq!(one.is_ok(), two.is_ok());
+        }
+        Command::StartupKept => {
+            let kept = LifecycleConfig::default().keep_on_error();
+            drop(agent.startup_with(kept).await);
+        }
+        Command::StartupDropped => drop(timeout(moment, agent.startup()).await),
+        Command::Run => drop(agent.run("go").await),
+        Command::Stream => drop(agent.stream("go").finish().await),
+        Command::RunDropped => drop(timeout(moment, agent.run("go")).await),
+        Command::RunCancelled => {
+            let _ = tokio::join!(agent.run("go"), async {
+                sleep(moment).await;
+                agent.cancel();
+            });
+        }
+        Command::RunTwice => {
+            let (one, two) = tokio::join!(agent.run("go"), agent.run("go"));
+            let refused = [one, two].into_iter().flat_map(Result::err);
+            let refused = refused.filter(|error| error.report().is_none()).count();
+            assert!(refused > 0 || agent.metrics().total_requests > 1);
+        }
+        Command::Handle => {
+            let _ = tokio::join!(agent.run("go"), agent.handle("too"));
+        }
+        Command::Pause => drop(agent.pause().await),
+        Command::PauseWhileBusy => {
+            let (_, paused) = tokio::join!(agent.run("go"), async {
+                sleep(moment).await;
+                let busy = agent.state() == AgentState::Busy;
+                (busy, agent.pause().await)
+            });
+            assert!(!(paused.0 && paused.1.is_ok()), "a busy agent was paused");
+        }
+        Command::Resume => drop(agent.resume().await),
+        Command::Shutdown => agent.shutdown().await,
+        Command::ShutdownDropped => drop(timeout(moment, agent.shutdown()).await),
+        Command::ShutdownWhileStarting => {
+            let _ = tokio::join!(agent.startup(), async {
+                sleep(moment).await;
+                agent.shutdown().await;
+            });
+        }
+        Command::ShutdownWhileBusy => {
+            let _ = tokio::join!(agent.run("go"), async {
+                sleep(moment).await;
+                agent.shutdown().await;
+            });
+        }
+        Command::DropWhileEnding => {
+            let _ = timeout(moment * 2, agent.run("go")).await;
+            return None;
+        }
+        Command::Drop => return None,
+    }
+    if agent.state() == AgentState::Terminated {
+        assert!(agent.exit_reason().is_some());
+        assert!(agent.startup().await.is_err(), "terminated is final");
+        assert!(agent.run("go").await.is_err());
+    }
+    Some(agent)
+}
+
+#[test]
+fn g1_random_lives_make_only_legal_transitions() {
+    const SEQUENCES: u32 = 100_000;
+    let threads = std::thread::available_parallelism().map_or(4, |it| it.get()).clamp(1, 8) as u32;
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let bench = Bench::new();
+                let config = Config {
+                    cases: SEQUENCES.div_ceil(threads),
+                    failure_persistence: None,
+                    ..Config::default()
+                };
+                let commands = prop::collection::vec(prop::sample::select(&COMMANDS[..]), 1..8);
+                // Most lives begin with a start; else little would happen in them.
+                let started = prop::bool::weighted(0.7);
+                let sequence = (0..bench.blueprints.len(), started, commands);
+                TestRunner::new(config)
+                    .run(&sequence, |(which, started, mut commands)| {
+                        if started {
+                            commands.insert(0, Command::Startup);
+                        }
+                        bench.check(which, &commands);
+                        Ok(())
+                    })
+                    .unwrap_or_else(|error| panic!("{error}"));
+            });
+        }
+    });
+}

@@ -1,0 +1,16 @@
+//! What hooks, turns, steps and clones promise, as behaviour.
+
+mod acceptance;
+mod cancels;
+mod chats;
+mod clones;
+mod drive;
+mod limits;
+mod order;
+mod ownership;
+mod policy;
+mod steps;
+mod support;
+mod tower;
+mod unobserved;
+mod writes;
