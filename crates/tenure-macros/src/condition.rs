@@ -9,9 +9,7 @@ use syn::{Attribute, Meta, Token};
 /// The `#[cfg(...)]` attributes among `attributes`, also those behind a `#[cfg_attr(...)]`, to be
 /// put on whatever must exist exactly when the item does.
 pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<TokenStream> {
-    let metas = attributes
-        .iter()
-        .filter_map(|attribute| condition(&attribute.meta));
+    let metas = attributes.iter().filter_map(|attribute| condition(&attribute.meta));
     metas.map(|meta| quote!(#[#meta])).collect()
 }
 
@@ -46,10 +44,7 @@ mod tests {
     use syn::parse_quote;
 
     fn of(attributes: &[Attribute]) -> Vec<String> {
-        conditions(attributes)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        conditions(attributes).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -60,11 +55,8 @@ mod tests {
             parse_quote!(#[cfg_attr(test, inline, cfg(unix))]),
             parse_quote!(#[cfg_attr(test, inline)]),
         ];
-        let expected = [
-            quote!(#[cfg(feature = "a")]),
-            quote!(#[cfg_attr(test, cfg(unix))]),
-        ]
-        .map(|t| t.to_string());
+        let expected = [quote!(#[cfg(feature = "a")]), quote!(#[cfg_attr(test, cfg(unix))])]
+            .map(|t| t.to_string());
         assert_eq!(of(&attributes), expected);
     }
 

@@ -14,11 +14,7 @@ pub(crate) fn text(attributes: &[Attribute]) -> syn::Result<Option<String>> {
         let Meta::NameValue(meta) = &attribute.meta else {
             continue;
         };
-        let Expr::Lit(ExprLit {
-            lit: Lit::Str(comment),
-            ..
-        }) = &meta.value
-        else {
+        let Expr::Lit(ExprLit { lit: Lit::Str(comment), .. }) = &meta.value else {
             return Err(Error::new_spanned(
                 &meta.value,
                 "this macro can read only a doc comment that is written out",
@@ -34,16 +30,11 @@ fn uncommented(comment: &str) -> Vec<String> {
     let (first, rest) = comment.split_once('\n').unwrap_or((comment, ""));
     let mut written = rest.lines().map(str::trim).filter(|line| !line.is_empty());
     let starred = written.all(|line| line.starts_with('*'));
-    let rest = rest
-        .lines()
-        .map(|line| match line.trim_start().strip_prefix('*') {
-            Some(text) if starred => text,
-            _ => line,
-        });
-    std::iter::once(first)
-        .chain(rest)
-        .map(str::to_owned)
-        .collect()
+    let rest = rest.lines().map(|line| match line.trim_start().strip_prefix('*') {
+        Some(text) if starred => text,
+        _ => line,
+    });
+    std::iter::once(first).chain(rest).map(str::to_owned).collect()
 }
 
 /// Joins the lines of each paragraph, and keeps apart what Markdown keeps apart.
@@ -78,10 +69,7 @@ fn reflow(lines: &[String]) -> String {
 fn begins_block(line: &str) -> bool {
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = unnumbered.len() < line.len() && unnumbered.starts_with(". ");
-    numbered
-        || ["- ", "* ", "+ ", "#", "|", ">"]
-            .iter()
-            .any(|mark| line.starts_with(mark))
+    numbered || ["- ", "* ", "+ ", "#", "|", ">"].iter().any(|mark| line.starts_with(mark))
 }
 
 #[cfg(test)]
@@ -105,10 +93,7 @@ mod tests {
             ("/// One.\n///\n/// Two.\n///", Some("One.\n\nTwo.")),
             ("#[doc = \"One\"]\n#[inline]\n/// two.", Some("One two.")),
             ("/** One\n    two. */", Some("One two.")),
-            (
-                "/**\n * One\n * two.\n *\n * Three.\n */",
-                Some("One two.\n\nThree."),
-            ),
+            ("/**\n * One\n * two.\n *\n * Three.\n */", Some("One two.\n\nThree.")),
         ] {
             assert_eq!(of(source).as_deref(), expected, "{source}");
         }
@@ -117,10 +102,7 @@ mod tests {
     #[test]
     fn lists_tables_and_code_keep_their_lines() {
         for (source, expected) in [
-            (
-                "/// Either\n/// - this, or\n///   so\n/// - that",
-                "Either\n- this, or so\n- that",
-            ),
+            ("/// Either\n/// - this, or\n///   so\n/// - that", "Either\n- this, or so\n- that"),
             ("/// 1. a\n/// 2. b", "1. a\n2. b"),
             ("/// 12 apples\n/// 3 pears", "12 apples 3 pears"),
             ("/// | a |\n/// |---|", "| a |\n|---|"),

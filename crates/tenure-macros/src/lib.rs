@@ -21,7 +21,8 @@ use proc_macro::TokenStream;
 ///
 /// Goes on an `impl AgentLifecycle for ...`, generic or not. It applies `#[async_trait]`, and adds
 /// the method `points` with exactly the points whose functions the `impl` has, so that the others
-/// cost nothing. Forgetting it is correct, only slower.
+/// cost nothing. Without it, and without `#[async_trait]`, the compiler says that "lifetime
+/// parameters do not match the trait declaration" (E0195).
 ///
 /// # What it guarantees
 ///
@@ -149,7 +150,5 @@ pub fn lifecycle(arguments: TokenStream, item: TokenStream) -> TokenStream {
 pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let expanded =
         paths::root().and_then(|root| tool::expand(arguments.into(), item.into(), &root));
-    expanded
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -28,10 +28,7 @@ const OTHERS: [&str; 2] = ["points", "name"];
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream, root: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     if !arguments.is_empty() {
-        errors.push(Error::new_spanned(
-            arguments,
-            "`#[lifecycle]` takes no arguments",
-        ));
+        errors.push(Error::new_spanned(arguments, "`#[lifecycle]` takes no arguments"));
     }
     // In case of an error the item is still there, less what is wrong in it, so that the rest of
     // the program does not complain about its absence as well.
@@ -66,10 +63,7 @@ fn lifecycle_impl(item: TokenStream) -> syn::Result<ItemImpl> {
             format!("`#[lifecycle]` goes on a trait's `impl`: `impl AgentLifecycle for {of}`"),
         ));
     };
-    let named = path
-        .segments
-        .last()
-        .is_some_and(|segment| segment.ident == "AgentLifecycle");
+    let named = path.segments.last().is_some_and(|segment| segment.ident == "AgentLifecycle");
     if negative.is_some() || !named {
         return Err(Error::new_spanned(
             path,
@@ -205,10 +199,7 @@ mod tests {
             let points = points.with(::tenure::hook::Point::OnStart);
             let points = points.with(::tenure::hook::Point::WrapToolCall);
         };
-        assert_eq!(
-            expanded(quote!(#head { #functions })),
-            with_points(head, functions, bits)
-        );
+        assert_eq!(expanded(quote!(#head { #functions })), with_points(head, functions, bits));
     }
 
     #[test]
@@ -218,10 +209,7 @@ mod tests {
             let head = quote!(impl AgentLifecycle for One);
             let functions = quote!(async fn #name(&self) {});
             let bits = quote!(let points = points.with(::tenure::hook::Point::#variant););
-            assert_eq!(
-                expanded(quote!(#head { #functions })),
-                with_points(head, functions, bits)
-            );
+            assert_eq!(expanded(quote!(#head { #functions })), with_points(head, functions, bits));
         }
     }
 
@@ -243,10 +231,7 @@ mod tests {
             #[cfg(not(unix))]
             let points = points.with(::tenure::hook::Point::OnStart);
         };
-        assert_eq!(
-            expanded(quote!(#head { #functions })),
-            with_points(head, functions, bits)
-        );
+        assert_eq!(expanded(quote!(#head { #functions })), with_points(head, functions, bits));
     }
 
     #[test]
@@ -294,10 +279,7 @@ mod tests {
             ),
             (quote!(impl Audit {}), "`impl AgentLifecycle for Audit`"),
             (quote!(impl Tool for Audit {}), "and of no other trait"),
-            (
-                quote!(impl !AgentLifecycle for Audit {}),
-                "and of no other trait",
-            ),
+            (quote!(impl !AgentLifecycle for Audit {}), "and of no other trait"),
             (
                 quote!(impl AgentLifecycle for Audit { async fn on_strat(&self) {} }),
                 "`on_strat` is not a hook point; did you mean `on_start`?",

@@ -24,8 +24,7 @@ fn same_subject(a: &str, b: &str) -> bool {
         return false;
     };
     let extends = |long: &str, short: &str| {
-        long.strip_prefix(short)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     };
     !a.is_empty() && !b.is_empty() && (extends(a, b) || extends(b, a))
 }
@@ -65,13 +64,8 @@ mod tests {
 
     #[test]
     fn slips_are_understood_and_other_words_are_not() {
-        let points = [
-            "on_start",
-            "on_shutdown",
-            "before_model",
-            "wrap_model_call",
-            "wrap_tool_call",
-        ];
+        let points =
+            ["on_start", "on_shutdown", "before_model", "wrap_model_call", "wrap_tool_call"];
         for (word, expected) in [
             ("on_strat", Some("on_start")),
             ("onstart", Some("on_start")),

@@ -40,16 +40,12 @@ mod tests {
     fn chosen(found: &[(&str, FoundCrate)]) -> String {
         let root = choose(|package| {
             let hit = found.iter().find(|(name, _)| *name == package);
-            hit.map(|(_, krate)| krate.clone())
-                .ok_or_else(|| Error::CrateNotFound {
-                    crate_name: package.to_owned(),
-                    path: "Cargo.toml".into(),
-                })
+            hit.map(|(_, krate)| krate.clone()).ok_or_else(|| Error::CrateNotFound {
+                crate_name: package.to_owned(),
+                path: "Cargo.toml".into(),
+            })
         });
-        root.map_or_else(
-            |error| error.to_string(),
-            |path| path.to_string().replace(' ', ""),
-        )
+        root.map_or_else(|error| error.to_string(), |path| path.to_string().replace(' ', ""))
     }
 
     #[test]
@@ -57,20 +53,11 @@ mod tests {
         let name = |name: &str| FoundCrate::Name(name.to_owned());
         let core = ("tenure-core", name("tenure_core"));
 
-        assert_eq!(
-            chosen(&[("tenure", name("tenure")), core.clone()]),
-            "::tenure"
-        );
-        assert_eq!(
-            chosen(&[("tenure", name("agents")), core.clone()]),
-            "::agents"
-        );
+        assert_eq!(chosen(&[("tenure", name("tenure")), core.clone()]), "::tenure");
+        assert_eq!(chosen(&[("tenure", name("agents")), core.clone()]), "::agents");
         assert_eq!(chosen(&[core]), "::tenure_core");
         assert_eq!(chosen(&[("tenure", FoundCrate::Itself)]), "::tenure");
-        assert_eq!(
-            chosen(&[("tenure-core", FoundCrate::Itself)]),
-            "::tenure_core"
-        );
+        assert_eq!(chosen(&[("tenure-core", FoundCrate::Itself)]), "::tenure_core");
     }
 
     #[test]

@@ -9,11 +9,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Error, LitStr, Token, bracketed};
 
 /// What a crash means for a call under way; the strings and variants of `Effect`.
-const EFFECTS: [(&str, &str); 3] = [
-    ("idempotent", "Idempotent"),
-    ("keyed", "Keyed"),
-    ("at_most_once", "AtMostOnce"),
-];
+const EFFECTS: [(&str, &str); 3] =
+    [("idempotent", "Idempotent"), ("keyed", "Keyed"), ("at_most_once", "AtMostOnce")];
 
 const NAMES: [&str; 5] = ["name", "description", "effect", "limit", "writes"];
 
@@ -62,10 +59,7 @@ fn unknown(name: &Ident) -> Error {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("it takes {}", NAMES.join(", ")),
     };
-    Error::new(
-        name.span(),
-        format!("`{name}` is not an argument of `#[tool]`; {hint}"),
-    )
+    Error::new(name.span(), format!("`{name}` is not an argument of `#[tool]`; {hint}"))
 }
 
 /// Whether every provider of models accepts the name of the tool.
@@ -117,10 +111,7 @@ fn keys(input: ParseStream<'_>) -> syn::Result<Vec<LitStr>> {
     while !content.is_empty() {
         let key = not_empty(content.parse()?)?;
         if keys.iter().any(|other| other.value() == key.value()) {
-            return Err(Error::new(
-                key.span(),
-                format!("`{}` is given twice", key.value()),
-            ));
+            return Err(Error::new(key.span(), format!("`{}` is given twice", key.value())));
         }
         keys.push(key);
         if !content.is_empty() {
@@ -145,24 +136,15 @@ mod tests {
         assert_eq!(args.description.expect("description").value(), "d");
         assert_eq!(args.effect.expect("effect"), "Keyed");
         assert_eq!(args.limit, Some(Duration::from_millis(250)));
-        assert_eq!(
-            args.writes.iter().map(LitStr::value).collect::<Vec<_>>(),
-            ["seen", "plan"]
-        );
+        assert_eq!(args.writes.iter().map(LitStr::value).collect::<Vec<_>>(), ["seen", "plan"]);
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let long = format!("name = \"{}\"", "x".repeat(65));
         for (source, expected) in [
-            (
-                r#"nane = "x""#,
-                "`nane` is not an argument of `#[tool]`; did you mean `name`?",
-            ),
-            (
-                "idempotent",
-                "it takes name, description, effect, limit, writes",
-            ),
+            (r#"nane = "x""#, "`nane` is not an argument of `#[tool]`; did you mean `name`?"),
+            ("idempotent", "it takes name, description, effect, limit, writes"),
             ("type = 1", "`type` is not an argument"),
             (r#"name = "a", name = "b""#, "`name` is given twice"),
             (r#"name = """#, "1 to 64 letters"),
@@ -170,10 +152,7 @@ mod tests {
             (long.as_str(), "1 to 64 letters"),
             (r#"description = " ""#, "must not be empty"),
             (r#"effect = "idempotant""#, "did you mean \"idempotent\"?"),
-            (
-                r#"effect = "pure""#,
-                "an effect is \"idempotent\", \"keyed\" or \"at_most_once\"",
-            ),
+            (r#"effect = "pure""#, "an effect is \"idempotent\", \"keyed\" or \"at_most_once\""),
             ("effect = Keyed", "expected string literal"),
             (r#"limit = "0s""#, "more than zero"),
             ("limit = 5", "expected string literal"),
@@ -183,10 +162,7 @@ mod tests {
             (r#"name = "a" limit = "1s""#, "expected `,`"),
             ("name", "expected `=`"),
         ] {
-            let error = syn::parse_str::<Args>(source)
-                .err()
-                .expect(source)
-                .to_string();
+            let error = syn::parse_str::<Args>(source).err().expect(source).to_string();
             assert!(error.contains(expected), "{source}: {error}");
         }
     }

@@ -58,14 +58,9 @@ impl Function {
             }
         }
         match (errors.into_option(), name, description, returns) {
-            (None, Some(name), Some(description), Some(returns)) => Ok(Self {
-                item,
-                name,
-                description,
-                takes_context,
-                params,
-                returns,
-            }),
+            (None, Some(name), Some(description), Some(returns)) => {
+                Ok(Self { item, name, description, takes_context, params, returns })
+            }
             (errors, ..) => Err(errors.expect("a part is missing only after its error")),
         }
     }
@@ -122,10 +117,9 @@ fn description(item: &ItemFn, args: &Args) -> syn::Result<String> {
 
 fn returns(signature: &Signature) -> syn::Result<Returns> {
     match &signature.output {
-        ReturnType::Type(_, output) => Ok(Returns {
-            fallible: is_path_to(output, "Result"),
-            span: output.span(),
-        }),
+        ReturnType::Type(_, output) => {
+            Ok(Returns { fallible: is_path_to(output, "Result"), span: output.span() })
+        }
         ReturnType::Default => Err(Error::new(
             signature.ident.span(),
             "a tool gives the model something to read; return for example a `String`",
@@ -138,18 +132,12 @@ fn param(position: usize, input: &mut FnArg) -> syn::Result<Option<Param>> {
     let typed = match input {
         FnArg::Typed(typed) => typed,
         FnArg::Receiver(receiver) => {
-            return Err(Error::new_spanned(
-                receiver,
-                "a tool is a free function, without `self`",
-            ));
+            return Err(Error::new_spanned(receiver, "a tool is a free function, without `self`"));
         }
     };
     if is_path_to(&typed.ty, "ToolCx") {
         if position > 0 {
-            return Err(Error::new_spanned(
-                &typed.ty,
-                "the context is the first parameter",
-            ));
+            return Err(Error::new_spanned(&typed.ty, "the context is the first parameter"));
         }
         return Ok(None);
     }
@@ -217,11 +205,7 @@ impl<'ast> Visit<'ast> for Opaque {
 
 fn is_path_to(ty: &Type, name: &str) -> bool {
     match ty {
-        Type::Path(path) => path
-            .path
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == name),
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == name),
         Type::Paren(inner) => is_path_to(&inner.elem, name),
         Type::Group(inner) => is_path_to(&inner.elem, name),
         _ => false,
@@ -234,10 +218,7 @@ mod tests {
     use quote::ToTokens;
 
     fn function(source: &str) -> syn::Result<Function> {
-        Function::new(
-            syn::parse_str(source).expect("a function"),
-            &Args::default(),
-        )
+        Function::new(syn::parse_str(source).expect("a function"), &Args::default())
     }
 
     #[test]
@@ -248,23 +229,16 @@ mod tests {
                mut cx: tenure::context::ToolCx<'_>,\n\
                /// The city.\n  mut city: String,\n\
                #[allow(unused)] r#type: Option<u32>,\n\
-             ) -> std::io::Result<String> { todo!() }",
+             ) -> std::io::Result<String> { body() }",
         )
         .expect("a tool");
-        let params: Vec<_> = function
-            .params
-            .iter()
-            .map(|p| (&*p.name, &p.description))
-            .collect();
+        let params: Vec<_> = function.params.iter().map(|p| (&*p.name, &p.description)).collect();
 
         assert_eq!(function.name, "weather");
         assert_eq!(function.description, "Tells the weather.");
         assert!(function.takes_context);
         assert!(function.returns.fallible);
-        assert_eq!(
-            params,
-            [("city", &Some("The city.".to_owned())), ("type", &None)]
-        );
+        assert_eq!(params, [("city", &Some("The city.".to_owned())), ("type", &None)]);
         let signature = function.item.sig.to_token_stream().to_string();
         assert!(!signature.contains("doc"), "{signature}");
         assert!(signature.contains("allow"), "{signature}");
@@ -279,12 +253,8 @@ mod tests {
             ("String", false),
             ("Option<Result<String, E>>", false),
         ] {
-            let function = function(&format!("/// D\nfn f() -> {returns} {{ todo!() }}"));
-            assert_eq!(
-                function.expect(returns).returns.fallible,
-                fallible,
-                "{returns}"
-            );
+            let function = function(&format!("/// D\nfn f() -> {returns} {{ body() }}"));
+            assert_eq!(function.expect(returns).returns.fallible, fallible, "{returns}");
         }
     }
 
@@ -296,50 +266,23 @@ mod tests {
             ("/// D\nfn f() {}", "something to read"),
             ("/// D\nfn wetter_für() -> String {}", "letters, digits"),
             ("/// D\nfn f<T>(t: T) -> String {}", "cannot be generic"),
-            (
-                "/// D\nfn f<const N: usize>() -> String {}",
-                "cannot be generic",
-            ),
-            (
-                "/// D\nunsafe fn f() -> String {}",
-                "plain `fn` or `async fn`",
-            ),
-            (
-                "/// D\nconst fn f() -> String {}",
-                "plain `fn` or `async fn`",
-            ),
-            (
-                "/// D\nextern \"C\" fn f() -> String {}",
-                "plain `fn` or `async fn`",
-            ),
+            ("/// D\nfn f<const N: usize>() -> String {}", "cannot be generic"),
+            ("/// D\nunsafe fn f() -> String {}", "plain `fn` or `async fn`"),
+            ("/// D\nconst fn f() -> String {}", "plain `fn` or `async fn`"),
+            ("/// D\nextern \"C\" fn f() -> String {}", "plain `fn` or `async fn`"),
             ("/// D\nfn f(&self) -> String {}", "without `self`"),
-            (
-                "/// D\nfn f(self: Box<Self>) -> String {}",
-                "without `self`",
-            ),
+            ("/// D\nfn f(self: Box<Self>) -> String {}", "without `self`"),
             ("/// D\nfn f((a, b): (u8, u8)) -> String {}", "plain name"),
             ("/// D\nfn f(_: u8) -> String {}", "plain name"),
             ("/// D\nfn f(ref a: u8) -> String {}", "plain name"),
-            (
-                "/// D\nfn f(a: impl Into<String>) -> String {}",
-                "`impl Trait` is many",
-            ),
-            (
-                "/// D\nfn f(a: Vec<impl Into<String>>) -> String {}",
-                "`impl Trait` is many",
-            ),
+            ("/// D\nfn f(a: impl Into<String>) -> String {}", "`impl Trait` is many"),
+            ("/// D\nfn f(a: Vec<impl Into<String>>) -> String {}", "`impl Trait` is many"),
             ("/// D\nfn f(a: &str) -> String {}", "take a `String`"),
             ("/// D\nfn f(a: &[u8]) -> String {}", "take a `Vec`"),
             ("/// D\nfn f(a: &Plan) -> String {}", "by value"),
             ("/// D\nfn f(cx: &ToolCx<'_>) -> String {}", "`ToolCx<'_>`"),
-            (
-                "/// D\nfn f(a: u8, cx: ToolCx<'_>) -> String {}",
-                "the first parameter",
-            ),
-            (
-                "/// D\nfn f(#[cfg(unix)] a: u8) -> String {}",
-                "always there",
-            ),
+            ("/// D\nfn f(a: u8, cx: ToolCx<'_>) -> String {}", "the first parameter"),
+            ("/// D\nfn f(#[cfg(unix)] a: u8) -> String {}", "always there"),
         ] {
             let error = function(source).err().expect(source).to_string();
             assert!(error.contains(expected), "{source}: {error}");
@@ -348,9 +291,7 @@ mod tests {
 
     #[test]
     fn everything_wrong_is_reported_at_once() {
-        let error = function("fn f<T>(&self, a: &str) {}")
-            .err()
-            .expect("many errors");
+        let error = function("fn f<T>(&self, a: &str) {}").err().expect("many errors");
         assert_eq!(error.into_iter().count(), 5);
     }
 

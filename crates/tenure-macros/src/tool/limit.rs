@@ -5,9 +5,7 @@ use std::time::Duration;
 /// Reads a limit: a number and its unit, more than zero. The error says what to write.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     let text = text.trim();
-    let split = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let nanos_per_unit: u128 = match unit {
         "ms" => 1_000_000,
@@ -21,9 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
         }
         "" => return Err(not_a_limit(text)),
         other => {
-            return Err(format!(
-                "`{other}` is not a unit of time; use ms, s, m or h"
-            ));
+            return Err(format!("`{other}` is not a unit of time; use ms, s, m or h"));
         }
     };
     let nanos = scaled(number.trim(), nanos_per_unit).ok_or_else(|| not_a_limit(text))?;
@@ -45,10 +41,7 @@ fn scaled(number: &str, scale: u128) -> Option<u128> {
     if !digits(whole) || !digits(fraction) {
         return None;
     }
-    let whole = whole
-        .parse::<u128>()
-        .unwrap_or(u128::MAX)
-        .saturating_mul(scale);
+    let whole = whole.parse::<u128>().unwrap_or(u128::MAX).saturating_mul(scale);
     let mut place = scale;
     let fraction = fraction.bytes().fold(0, |sum, digit| {
         place /= 10;
@@ -81,10 +74,7 @@ mod tests {
             ("1.2.3s", Err("is not a limit")),
             ("", Err("`` is not a limit")),
             ("99999999h", Err("too long")),
-            (
-                "999999999999999999999999999999999999999999h",
-                Err("too long"),
-            ),
+            ("999999999999999999999999999999999999999999h", Err("too long")),
         ] {
             match (parse(text), expected) {
                 (Ok(limit), Ok(duration)) => assert_eq!(limit, duration, "{text}"),

@@ -22,10 +22,7 @@ pub(crate) fn expand(
 ) -> syn::Result<TokenStream> {
     let args: Args = syn::parse2(arguments)?;
     let Item::Fn(item) = syn::parse2(item)? else {
-        return Err(Error::new(
-            Span::call_site(),
-            "`#[tool]` goes on a free `fn` or `async fn`",
-        ));
+        return Err(Error::new(Span::call_site(), "`#[tool]` goes on a free `fn` or `async fn`"));
     };
     Ok(write(Function::new(item, &args)?, &args, root))
 }
@@ -39,10 +36,7 @@ fn write(mut function: Function, args: &Args, root: &TokenStream) -> TokenStream
     let spec = spec(&function, args, root);
     let read = read(&function.params, root);
     let call = call(&function, root);
-    let Attributes {
-        conditions,
-        of_struct,
-    } = attributes;
+    let Attributes { conditions, of_struct } = attributes;
     let item = &function.item;
     quote! {
         #(#conditions)*
@@ -95,66 +89,46 @@ impl Attributes {
             }
             function.item.attrs.push(attribute);
         }
-        Self {
-            conditions,
-            of_struct,
-        }
+        Self { conditions, of_struct }
     }
 }
 
 /// The method `spec`.
 fn spec(function: &Function, args: &Args, root: &TokenStream) -> TokenStream {
     let json = quote!(#root::__private::serde_json);
-    let Function {
-        name,
-        description,
-        params,
-        ..
-    } = function;
-    let effect = args
-        .effect
-        .as_ref()
-        .map(|effect| quote!(.effect(#root::tool::Effect::#effect)));
+    let Function { name, description, params, .. } = function;
+    let effect = args.effect.as_ref().map(|effect| quote!(.effect(#root::tool::Effect::#effect)));
     let limit = args.limit.map(|limit| {
         let (seconds, nanos) = (limit.as_secs(), limit.subsec_nanos());
         quote!(.limit(::core::time::Duration::new(#seconds, #nanos)))
     });
     let writes = args.writes.iter().map(|key| quote!(.writes(#key)));
     let count = params.len();
-    let entries = params.iter().map(
-        |Param {
-             name,
-             ty,
-             description,
-         }| {
-            let param = quote!(<#ty as #root::tool::ToolParam>);
-            let schema = match description {
-                Some(description) => quote!(__described(#param::schema(), #description)),
-                None => quote!(#param::schema()),
-            };
-            quote!((#name, #schema, #param::missing().is_none()))
-        },
-    );
-    let described = params
-        .iter()
-        .any(|param| param.description.is_some())
-        .then(|| {
-            quote! {
-                fn __described(__schema: #json::Value, __description: &str) -> #json::Value {
-                    match __schema {
-                        #json::Value::Object(mut __schema) => {
-                            __schema.insert("description".to_owned(), __description.into());
-                            #json::Value::Object(__schema)
-                        }
-                        // A schema may also be `true`, which has no room for a description.
-                        __schema => #json::json!({
-                            "description": __description,
-                            "allOf": [__schema],
-                        }),
+    let entries = params.iter().map(|Param { name, ty, description }| {
+        let param = quote!(<#ty as #root::tool::ToolParam>);
+        let schema = match description {
+            Some(description) => quote!(__described(#param::schema(), #description)),
+            None => quote!(#param::schema()),
+        };
+        quote!((#name, #schema, #param::missing().is_none()))
+    });
+    let described = params.iter().any(|param| param.description.is_some()).then(|| {
+        quote! {
+            fn __described(__schema: #json::Value, __description: &str) -> #json::Value {
+                match __schema {
+                    #json::Value::Object(mut __schema) => {
+                        __schema.insert("description".to_owned(), __description.into());
+                        #json::Value::Object(__schema)
                     }
+                    // A schema may also be `true`, which has no room for a description.
+                    __schema => #json::json!({
+                        "description": __description,
+                        "allOf": [__schema],
+                    }),
                 }
             }
-        });
+        }
+    });
     quote! {
         fn spec(&self) -> #root::tool::ToolSpec {
             #described
@@ -225,26 +199,19 @@ fn read(params: &[Param], root: &TokenStream) -> TokenStream {
     let takes = if params.is_empty() {
         "no arguments".to_owned()
     } else {
-        params
-            .iter()
-            .map(|param| &*param.name)
-            .collect::<Vec<_>>()
-            .join(", ")
+        params.iter().map(|param| &*param.name).collect::<Vec<_>>().join(", ")
     };
     let unknown = format!("unknown argument `{{}}`; this tool takes {}", takes);
-    let reads = params
-        .iter()
-        .zip(&variables)
-        .map(|(Param { name, ty, .. }, variable)| {
-            quote! {
-                let #variable = __argument::<#ty>(
-                    __given,
-                    #name,
-                    <#ty as #root::tool::ToolParam>::missing,
-                    &mut __problems,
-                );
-            }
-        });
+    let reads = params.iter().zip(&variables).map(|(Param { name, ty, .. }, variable)| {
+        quote! {
+            let #variable = __argument::<#ty>(
+                __given,
+                #name,
+                <#ty as #root::tool::ToolParam>::missing,
+                &mut __problems,
+            );
+        }
+    });
     let argument = (!params.is_empty()).then(|| {
         quote! {
             fn __argument<__T: #root::__private::serde::de::DeserializeOwned>(
@@ -298,9 +265,7 @@ fn read(params: &[Param], root: &TokenStream) -> TokenStream {
 }
 
 fn variables(params: &[Param]) -> Vec<Ident> {
-    (0..params.len())
-        .map(|number| format_ident!("__argument_{number}"))
-        .collect()
+    (0..params.len()).map(|number| format_ident!("__argument_{number}")).collect()
 }
 
 #[cfg(test)]
@@ -373,11 +338,6 @@ mod tests {
             ),
             &quote!(::tenure),
         );
-        assert!(
-            refused
-                .expect_err("no function")
-                .to_string()
-                .contains("goes on a free `fn`")
-        );
+        assert!(refused.expect_err("no function").to_string().contains("goes on a free `fn`"));
     }
 }
