@@ -1,33 +1,43 @@
-//! Models that need no network.
+//! Models that need no network: for tests, for examples, and for trying a hook out.
+//!
+//! | model | answers |
+//! |---|---|
+//! | [`Passthrough`] | with what it was told; calls a tool if told to |
+//! | [`Playback`] | with the assistant messages of a conversation, one after the other |
+//! | [`Scripted`] | with what a script says, or a closure |
+//! | [`Slow`] | as another model does, later |
+//! | [`Silent`] | as [`Passthrough`] does, and costs nothing |
+//! | [`Failing`] | with an error, always |
+//! | [`Hanging`] | never |
+//!
+//! Each of them reports usage, in words instead of tokens, so that accounting can be tested without
+//! a provider; [`Silent`] reports none. Each hands its text to a reader word by word.
+//!
+//! ```
+//! use tenure_core::agent::Agent;
+//! use tenure_models::Passthrough;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let agent = Agent::builder("echo").model(Passthrough::new()).build()?;
+//! agent.startup().await?;
+//! assert_eq!(agent.run("hello there").await?.output(), "hello there");
+//! agent.shutdown().await;
+//! # Ok::<_, tenure_core::Error>(()) }).unwrap();
+//! ```
 
-use async_trait::async_trait;
-use tenure_core::context::ModelCx;
-use tenure_core::model::{Model, ModelError, ModelRequest, ModelResponse};
+mod failing;
+mod hanging;
+mod passthrough;
+mod playback;
+mod scripted;
+mod silent;
+mod slow;
+mod words;
 
-/// Repeats what it is told.
-#[derive(Debug, Default)]
-pub struct Passthrough;
-
-impl Passthrough {
-    /// A new one.
-    pub fn new() -> Self {
-        Self
-    }
-}
-
-#[async_trait]
-impl Model for Passthrough {
-    async fn call(
-        &self,
-        request: &ModelRequest,
-        _cx: ModelCx<'_>,
-    ) -> Result<ModelResponse, ModelError> {
-        Ok(ModelResponse::text(
-            request
-                .messages
-                .last()
-                .map(|m| m.text().to_owned())
-                .unwrap_or_default(),
-        ))
-    }
-}
+pub use failing::Failing;
+pub use hanging::Hanging;
+pub use passthrough::Passthrough;
+pub use playback::Playback;
+pub use scripted::{Reply, Scripted};
+pub use silent::Silent;
+pub use slow::Slow;
