@@ -1,0 +1,36 @@
+//! The figures, one file for each thing that is measured.
+
+mod clones;
+pub(crate) mod concurrent;
+mod growth;
+mod hooks;
+pub(crate) mod instances;
+mod network;
+mod turns;
+
+use crate::measure::Bench;
+use crate::report::Figure;
+use std::error::Error;
+
+/// Figures that are taken together, because they share contenders.
+pub(crate) struct Group {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) measure: fn(&Bench) -> Measured,
+}
+
+pub(crate) type Measured = Result<Vec<Figure>, Box<dyn Error>>;
+
+pub(crate) const GROUPS: [Group; 9] = [
+    Group { names: &["step_ratio", "turn_ratio"], measure: turns::measure },
+    Group { names: &["hook_point_ratio"], measure: hooks::points },
+    Group { names: &["wrap_ratio"], measure: hooks::wraps },
+    Group { names: &["idle_hooks_pct"], measure: hooks::idle },
+    Group {
+        names: &["instance_ratio", "instance_life_ratio", "instance_bytes"],
+        measure: instances::measure,
+    },
+    Group { names: &["clone_ratio"], measure: clones::measure },
+    Group { names: &["growth_ratio"], measure: growth::measure },
+    Group { names: &["concurrent_ratio"], measure: concurrent::measure },
+    Group { names: &["http_one_hook_pct", "http_five_hooks_pct"], measure: network::measure },
+];
