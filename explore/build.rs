@@ -1,0 +1,5 @@
+//! Chooses the primitives of `sync.rs` that can be explored.
+
+fn main() {
+    println!("cargo:rustc-cfg=tenure_explore");
+}
