@@ -39,6 +39,7 @@ pub use tenure_models as models;
 pub mod prelude {
     pub use crate::agent::{Agent, AgentBuilder, AgentConfig, Blueprint};
     pub use crate::ask::{Answer, Ask};
+    pub use crate::chat::{Chat, ChatEnd};
     pub use crate::clone::ChildOptions;
     pub use crate::context::{
         ChatCx, Cx, ExecutionContext, InstanceCx, ModelCx, PhaseCx, ToolCx, TurnCx,
@@ -57,4 +58,25 @@ pub mod prelude {
     pub use crate::{
         CancelToken, Error, ErrorKind, ExitReason, NextModel, NextTool, Outcome, lifecycle, tool,
     };
+}
+
+/// The README and the guide: every block of Rust in them is compiled and run with the doc tests.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+    #[doc = include_str!("../../../docs/faq.md")]
+    mod faq {}
+    #[doc = include_str!("../../../docs/figures.md")]
+    mod figures {}
+    #[doc = include_str!("../../../docs/migrating.md")]
+    mod migrating {}
+    #[doc = include_str!("../../../docs/ownership.md")]
+    mod ownership {}
+    #[doc = include_str!("../../../docs/testing.md")]
+    mod testing {}
+    #[doc = include_str!("../../../docs/what-happens-at-ctrl-c.md")]
+    mod what_happens_at_ctrl_c {}
+    #[doc = include_str!("../../../docs/writing-a-hook.md")]
+    mod writing_a_hook {}
 }

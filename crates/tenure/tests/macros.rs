@@ -100,10 +100,7 @@ impl AgentLifecycle for Nothing {}
 #[test]
 fn the_mask_is_what_the_impl_has() {
     let expected: [(&dyn AgentLifecycle, Points); 6] = [
-        (
-            &Two,
-            [Point::OnStart, Point::BeforeAgent].into_iter().collect(),
-        ),
+        (&Two, [Point::OnStart, Point::BeforeAgent].into_iter().collect()),
         (&Conditional, Point::OnStart.into()),
         (&Generic("text"), Point::OnTransition.into()),
         (&Chosen, Point::OnShutdown.into()),
@@ -259,29 +256,13 @@ async fn good_arguments_reach_the_function() {
             json!({ "city": "Bonn", "days": 2, "extras": ["wind"] }),
             r#"Bonn, 2, Some(["wind"])"#,
         ),
-        (
-            "forecast",
-            json!({ "city": "Bonn", "days": 2 }),
-            "Bonn, 2, None",
-        ),
-        (
-            "forecast",
-            json!({ "city": "Bonn", "days": 2, "extras": null }),
-            "Bonn, 2, None",
-        ),
-        (
-            "convert-degrees",
-            json!({ "type": "kelvin", "reading": 3 }),
-            "3 K",
-        ),
+        ("forecast", json!({ "city": "Bonn", "days": 2 }), "Bonn, 2, None"),
+        ("forecast", json!({ "city": "Bonn", "days": 2, "extras": null }), "Bonn, 2, None"),
+        ("convert-degrees", json!({ "type": "kelvin", "reading": 3 }), "3 K"),
         ("convert-degrees", json!({ "reading": null }), "null °C"),
         ("call_id", json!({}), "the call"),
     ] {
-        assert_eq!(
-            answer(tool, &arguments).await,
-            Ok(expected.to_owned()),
-            "{arguments}"
-        );
+        assert_eq!(answer(tool, &arguments).await, Ok(expected.to_owned()), "{arguments}");
     }
 }
 
@@ -303,11 +284,7 @@ async fn a_wrong_argument_is_named_with_what_was_found_and_expected() {
             json!({ "city": null, "days": 1 }),
             "argument `city`: invalid type: null, expected a string",
         ),
-        (
-            "forecast",
-            json!({ "days": 1 }),
-            "argument `city` is missing",
-        ),
+        ("forecast", json!({ "days": 1 }), "argument `city` is missing"),
         (
             "forecast",
             json!({ "city": "Bonn", "days": 1, "foo": 1 }),
@@ -325,17 +302,9 @@ async fn a_wrong_argument_is_named_with_what_was_found_and_expected() {
             json!({ "type": "rankine", "reading": 1 }),
             "argument `type`: unknown variant `rankine`, expected `celsius` or `kelvin`",
         ),
-        (
-            "call_id",
-            json!({ "foo": 1 }),
-            "unknown argument `foo`; this tool takes no arguments",
-        ),
+        ("call_id", json!({ "foo": 1 }), "unknown argument `foo`; this tool takes no arguments"),
     ] {
-        assert_eq!(
-            answer(tool, &arguments).await,
-            Err(expected.to_owned()),
-            "{arguments}"
-        );
+        assert_eq!(answer(tool, &arguments).await, Err(expected.to_owned()), "{arguments}");
     }
 }
 
@@ -361,9 +330,7 @@ impl Model for CallOnce {
         let Some(Message::Tool(result)) = request.messages.last() else {
             return Ok(ModelResponse::calls([self.call.clone()]));
         };
-        self.told
-            .send(result.clone())
-            .expect("the test waits for it");
+        self.told.send(result.clone()).expect("the test waits for it");
         Ok(ModelResponse::text("done"))
     }
 }
@@ -380,10 +347,7 @@ async fn answer(tool: &str, arguments: &Value) -> Result<String, String> {
         .build()
         .expect("a valid agent");
     agent.startup().await.expect("nothing to fail at");
-    agent
-        .run("go")
-        .await
-        .expect("the error of a tool is not that of a turn");
+    agent.run("go").await.expect("the error of a tool is not that of a turn");
     agent.shutdown().await;
 
     let result = result.try_recv().expect("the model was told");
