@@ -48,11 +48,11 @@ impl Run {
     }
 
     /// Runs `after_agent` for every entry that was passed, last to first, and takes the agent out
-    /// of the turn.
+    /// of the turn. What few turns need is boxed, since this future moves to the tracker whole.
     pub(super) async fn end(mut self: Box<Self>) -> Ended {
         self.settle();
         if self.turn.has_children() {
-            self.turn.children_ended().await;
+            Box::pin(self.turn.children_ended()).await;
         }
         let Self { turn, work } = &mut *self;
         let inner = &turn.inner;
@@ -67,7 +67,8 @@ impl Run {
         }
         if fatal && inner.cell.go(Phase::Idle, Phase::Error).is_ok() {
             inner.metrics.life_moved(1);
-            inner.transitioned(&site, inner.cell.turn(), Phase::Error, None).await;
+            let from = inner.cell.turn();
+            Box::pin(inner.transitioned(&site, from, Phase::Error, None)).await;
         }
         if chain.has(Point::AfterAgent) {
             let entered = turn.entered.load(Ordering::Acquire);
@@ -103,7 +104,8 @@ impl Run {
         if chain_has_transitions(turn) && turn.inner.cell.life() == Phase::Idle {
             let last = turn.inner.cell.turn();
             turn.inner.cell.settle_turn();
-            turn.inner.transitioned(&site_of_end(turn), last, Phase::Idle, None).await;
+            let site = site_of_end(turn);
+            Box::pin(turn.inner.transitioned(&site, last, Phase::Idle, None)).await;
         }
     }
 
