@@ -64,6 +64,9 @@ pub(crate) enum Hold {
     Turn,
 }
 
+/// A place in the chain is kept in 16 bits; this leaves room for the guards of parents.
+const MOST_HOOKS: usize = 10_000;
+
 /// The entries of an agent, in order and per point.
 pub(crate) struct Chain {
     pub(crate) entries: Box<[Entry]>,
@@ -80,6 +83,13 @@ impl Chain {
         defaults: Defaults,
         problems: &mut Vec<String>,
     ) -> Chain {
+        if registrations.len() > MOST_HOOKS {
+            problems.push(format!(
+                "it has {} hooks, and there can be {MOST_HOOKS}; put several into one",
+                registrations.len()
+            ));
+            return Chain::of(Vec::new());
+        }
         let sorted = order::resolve(registrations, problems);
         let entries =
             sorted.into_iter().map(|(name, it)| entry(name, it, defaults, problems)).collect();
@@ -155,9 +165,6 @@ fn entry(
     let Registration {
         hook, points, policy, policy_at, limit, observes, origin, transition, ..
     } = registration;
-    if u16::try_from(name.len()).is_err() {
-        problems.push("the name of a hook is too long".to_owned());
-    }
     if limit.is_some_and(|limit| limit.is_zero()) {
         problems.push(format!(
             "hook `{name}` has a limit of zero; give it more than zero, or leave the limit out"

@@ -276,3 +276,10 @@ fn a_registration_that_could_never_matter_is_refused() {
         &["hook `guard` has the policy deny at after_model, a point that it does not have"],
     );
 }
+
+#[test]
+fn more_hooks_than_a_chain_has_places_for_are_refused() {
+    let begins = || hook::before_agent(|_, _| Box::pin(async { Ok(hook::Flow::Continue) }));
+    let crowded = (0..10_001).fold(plain(), |builder, _| builder.with_lifecycle(begins()));
+    refuses(crowded, &["it has 10001 hooks, and there can be 10000"]);
+}
