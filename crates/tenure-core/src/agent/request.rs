@@ -2,7 +2,7 @@
 
 use super::{Agent, Label};
 use crate::cancel::CancelToken;
-use crate::chat::Chat;
+use crate::chat::{Chat, ChatRun};
 use crate::context::ExecutionContext;
 use crate::drive::{Input, OutputCheck, TurnOptions, TurnReport, TurnStream, drive};
 use crate::error::{Error, ErrorKind};
@@ -63,6 +63,12 @@ impl<'a> Request<'a> {
     /// Has the model answer with JSON of this schema.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.options.schema = Some(Arc::new(schema));
+        self
+    }
+
+    /// Makes the turn part of the chat that its parent's turn is part of.
+    pub(crate) fn with_chat(mut self, chat: Option<Arc<ChatRun>>) -> Self {
+        self.options.chat = chat;
         self
     }
 

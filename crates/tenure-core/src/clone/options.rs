@@ -1,6 +1,8 @@
 //! How an agent behaves as a tool.
 
 use crate::agent::Blueprint;
+use crate::message::History;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ pub enum HistoryIn {
     Child,
     /// What its parent has said and heard before this turn.
     Parent,
+    /// What [`ChildOptions::given`] says.
+    Given,
 }
 
 /// Where the clone's conversation goes when it is over.
@@ -43,6 +47,11 @@ pub struct ChildOptions {
     pub history_in: HistoryIn,
     /// Where its conversation goes.
     pub history_out: HistoryOut,
+    /// What a clone knows with [`HistoryIn::Given`].
+    pub given: History,
+    /// The JSON Schema of the tool's arguments. Without one there is a single `message`; with one
+    /// the clone is told the arguments as JSON.
+    pub parameters: Option<Value>,
 }
 
 impl ChildOptions {
@@ -78,6 +87,21 @@ impl ChildOptions {
     #[must_use]
     pub fn history_out(mut self, history: HistoryOut) -> Self {
         self.history_out = history;
+        self
+    }
+
+    /// What every clone knows when it starts.
+    #[must_use]
+    pub fn given(mut self, history: History) -> Self {
+        self.history_in = HistoryIn::Given;
+        self.given = history;
+        self
+    }
+
+    /// The JSON Schema of the tool's arguments. The clone is then told the arguments as JSON.
+    #[must_use]
+    pub fn parameters(mut self, schema: Value) -> Self {
+        self.parameters = Some(schema);
         self
     }
 

@@ -58,6 +58,7 @@ impl AgentTool {
             HistoryIn::None => None,
             HistoryIn::Child => Some(self.shared.history.lock().clone()),
             HistoryIn::Parent => Some(cx.agent().history()),
+            HistoryIn::Given => Some(self.options.given.clone()),
         }
     }
 
@@ -76,7 +77,8 @@ impl AgentTool {
     }
 
     async fn run(&self, cx: &ToolCx<'_>, clone: &Agent, message: String) -> Result<String, Error> {
-        let mut request = clone.request(message).with_steps(steps(cx));
+        let chat = cx.site.turn.and_then(|turn| turn.chat.clone());
+        let mut request = clone.request(message).with_steps(steps(cx)).with_chat(chat);
         if let Some(context) = cx.context() {
             let context: ExecutionContext = context.child(context.user_intent());
             request = request.context(context);
@@ -185,18 +187,23 @@ impl Tool for AgentTool {
         } else {
             config.description.clone()
         };
-        ToolSpec::new(self.options.tool_name(&self.blueprint), description).parameters(json!({
-            "type": "object",
-            "properties": {
-                "message": { "type": "string", "description": "What to ask the agent" },
-            },
-            "required": ["message"],
-            "additionalProperties": false,
-        }))
+        let message = || {
+            json!({
+                "type": "object",
+                "properties": {
+                    "message": { "type": "string", "description": "What to ask the agent" },
+                },
+                "required": ["message"],
+                "additionalProperties": false,
+            })
+        };
+        ToolSpec::new(self.options.tool_name(&self.blueprint), description)
+            .parameters(self.options.parameters.clone().unwrap_or_else(message))
     }
 
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
         let message = match &arguments["message"] {
+            _ if self.options.parameters.is_some() => arguments.to_string(),
             Value::String(message) => message.clone(),
             Value::Null => return Err(ToolError::new("argument `message` is missing")),
             other => {

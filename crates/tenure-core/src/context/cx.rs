@@ -2,7 +2,9 @@
 
 use super::ExecutionContext;
 use crate::agent::{Agent, AgentConfig, Inner};
+use crate::chat::ContextVariables;
 use crate::error::Error;
+use crate::event::{EventKind, LogStream};
 use crate::hook::Point;
 use crate::id::InstanceId;
 use crate::kernel::{Clock, Site};
@@ -12,6 +14,7 @@ use crate::message::History;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What every hook, model and tool gets to see. Each point's own context derefs to it.
@@ -62,9 +65,31 @@ impl<'a> Cx<'a> {
         self.site.inner.id
     }
 
+    /// The id of the instance that this one descends from: of a clone or a fork that of whoever was
+    /// built first, of every other its own.
+    pub fn family_id(&self) -> InstanceId {
+        self.site.inner.eldest().id
+    }
+
     /// How the agent is configured.
     pub fn config(&self) -> &'a AgentConfig {
         self.site.inner.config()
+    }
+
+    /// The id of the chat that this is part of, if it is part of one.
+    pub fn chat_id(&self) -> Option<&'a str> {
+        self.site.chat.map(|chat| &*chat.id)
+    }
+
+    /// The context variables of the chat that this is part of, if it is part of one.
+    pub fn chat_variables(&self) -> Option<ContextVariables<'a>> {
+        self.site.chat.map(|_| ContextVariables::new(self.site))
+    }
+
+    /// Announces a line that something foreign printed, for whoever listens: `source` says what.
+    pub fn log(&self, source: &str, stream: LogStream, line: &str) {
+        let kind = || EventKind::Log { source: source.into(), stream, line: line.to_owned() };
+        self.site.emit(kind);
     }
 
     /// What the orchestrator says about the request, if there is one.
@@ -123,6 +148,11 @@ impl<'a> Cx<'a> {
     /// A value of the agent's state, or a shared one.
     pub fn state(&self, key: &str) -> Option<Value> {
         self.site.inner.read_state(key)
+    }
+
+    /// Every value that the agent itself holds.
+    pub fn state_values(&self) -> BTreeMap<String, Value> {
+        self.site.inner.if_extra().map(|extra| extra.state.all()).unwrap_or_default()
     }
 
     /// Writes a value that the agent owns, or that its declaration lets it write.

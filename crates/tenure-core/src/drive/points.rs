@@ -200,6 +200,8 @@ pub(super) struct Decided {
     pub(super) reject: Option<String>,
     pub(super) jump: Option<JumpTarget>,
     pub(super) approved: bool,
+    /// What the conversation before the response is to be.
+    pub(super) rewritten: Option<Vec<Message>>,
 }
 
 pub(super) struct AfterModel<'w> {
@@ -240,6 +242,11 @@ impl Sequence for AfterModel<'_> {
                 HookAction::Modify(response) => {
                     *self.response = *response;
                     self.decided.approved = false;
+                }
+                HookAction::Rewrite { messages, response } => {
+                    *self.response = *response;
+                    self.decided.approved = false;
+                    self.decided.rewritten = Some(messages);
                 }
                 HookAction::JumpTo(target) => self.decided.jump = Some(target),
             }

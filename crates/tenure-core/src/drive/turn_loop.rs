@@ -9,7 +9,7 @@ use crate::event::EventKind;
 use crate::hook::{Chain, Hold, JumpTarget, Point, Points};
 use crate::kernel::{Around, Clocks, Ends, ModelKind, Site, sequence};
 use crate::message::{Message, ToolCall, ToolStatus};
-use crate::model::{ModelRequest, ModelResponse};
+use crate::model::{Messages, ModelRequest, ModelResponse};
 use crate::phase::Phase;
 use crate::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -75,6 +75,9 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         let mut decided = Decided::default();
         if chain.has(Point::AfterModel) {
             decided = decide(&site, chain, work, &mut response).await?;
+        }
+        if let Some(messages) = decided.rewritten.take() {
+            rewrite(work, messages)?;
         }
         if !response.calls.is_empty() {
             name_calls(turn, &mut response.calls);
@@ -191,15 +194,26 @@ async fn call_model(
 /// Keeps the messages of an edited request as the conversation.
 #[cold]
 fn persist(work: &mut Work, request: &ModelRequest) -> Result<(), Error> {
-    if let Some(defect) = request.messages.defect() {
+    keep(work, &request.messages)?;
+    work.request.instruction = request.instruction.clone();
+    Ok(())
+}
+
+/// Keeps what an `after_model` hook made of the conversation before the response.
+#[cold]
+fn rewrite(work: &mut Work, messages: Vec<Message>) -> Result<(), Error> {
+    keep(work, &Messages::from(messages))
+}
+
+fn keep(work: &mut Work, messages: &Messages) -> Result<(), Error> {
+    if let Some(defect) = messages.defect() {
         return Err(Error::new(
             ErrorKind::History,
             format!("a hook wanted to keep messages that are not a valid history: {defect}"),
         )
         .caused_by(defect));
     }
-    *work.request.messages.history_mut() = request.messages.to_history();
-    work.request.instruction = request.instruction.clone();
+    *work.request.messages.history_mut() = messages.to_history();
     Ok(())
 }
 

@@ -129,6 +129,15 @@ pub enum EventKind {
         /// The decision's name.
         decision: &'static str,
     },
+    /// Something foreign printed a line.
+    Log {
+        /// What printed it: a hook's or a tool's name.
+        source: Arc<str>,
+        /// Where it printed it.
+        stream: LogStream,
+        /// The line, without its end.
+        line: String,
+    },
     /// An instance was spawned by another.
     Spawned {
         /// The name of the new one.
@@ -141,6 +150,19 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+}
+
+/// Where a line was printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LogStream {
+    /// Its standard output.
+    Stdout,
+    /// Its standard error.
+    Stderr,
+    /// Nowhere: whoever runs it says it.
+    Host,
 }
 
 fn point_name<S: Serializer>(point: &Point, serializer: S) -> Result<S::Ok, S::Error> {
@@ -167,6 +189,7 @@ impl EventKind {
             Self::ToolEnded { .. } => "tool.ended",
             Self::Asked { .. } => "ask.requested",
             Self::Answered { .. } => "ask.answered",
+            Self::Log { .. } => "hook.log",
             Self::Spawned { .. } => "agent.spawned",
             Self::ResourceLeaked { .. } => "resource.leaked",
         }

@@ -8,7 +8,7 @@ mod kind;
 
 pub(crate) use bus::Origin;
 pub use bus::{EventBus, Received, Subscriber};
-pub use kind::EventKind;
+pub use kind::{EventKind, LogStream};
 
 use crate::id::{InstanceId, RunId};
 use serde::Serialize;

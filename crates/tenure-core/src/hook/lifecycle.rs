@@ -5,6 +5,7 @@ use crate::chat::ChatEnd;
 use crate::context::{ChatCx, InstanceCx, PhaseCx, ToolCx, TurnCx};
 use crate::drive::{Input, TurnEnd};
 use crate::kernel::{NextModel, NextTool};
+use crate::message::Message;
 use crate::model::{ModelRequest, ModelResponse};
 use crate::outcome::ExitReason;
 use crate::tool::{ToolOutput, ToolRequest};
@@ -26,8 +27,9 @@ pub enum Flow {
 /// What an `after_model` hook decides.
 ///
 /// Each hook sees the response as modified so far. Reject beats jump, jump beats modify, modify
-/// beats approve, approve beats continue; of several jumps the outermost hook's counts. A modify
-/// takes back the approvals given before it: whoever gave them has seen something else.
+/// beats approve, approve beats continue; of several jumps the outermost hook's counts, and of
+/// several rewrites. A modify or a rewrite takes back the approvals given before it: whoever gave
+/// them has seen something else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[must_use]
@@ -41,6 +43,14 @@ pub enum HookAction {
     Reject(String),
     /// Go on with this response.
     Modify(Box<ModelResponse>),
+    /// Go on with this response, and with these messages as the conversation before it, from here
+    /// on. Together they have to be a valid history (G8), else the turn fails.
+    Rewrite {
+        /// The conversation, without the response.
+        messages: Vec<Message>,
+        /// The response.
+        response: Box<ModelResponse>,
+    },
     /// Commit the response, skip its tool calls, and go elsewhere. At most once in a turn.
     JumpTo(JumpTarget),
 }

@@ -5,6 +5,7 @@ mod cancels;
 mod chats;
 mod clones;
 mod drive;
+mod foreign;
 mod limits;
 mod order;
 mod ownership;

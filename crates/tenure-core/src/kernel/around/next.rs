@@ -105,6 +105,12 @@ impl<'a, K: Kind> Next<'a, K> {
         self.start(request, Some(clock.pause()))
     }
 
+    /// Whether an effect has begun inside this wrap: a hook that fails before that may be tried
+    /// again, and one that fails after it has let something happen.
+    pub fn has_run(&self) -> bool {
+        self.around.clocks.get(self.at as usize - 1).effects() > 0
+    }
+
     #[inline(always)]
     fn start<'b>(self, request: &'b mut K::Request, paused: Option<Paused<'b>>) -> NextCall<'b, K>
     where
