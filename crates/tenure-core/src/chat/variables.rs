@@ -35,13 +35,18 @@ impl<'a> ContextVariables<'a> {
     /// Sets a variable. The system's own (`workflow_name`, `app_id`, `chat_id`, `user_id`) are
     /// read-only.
     pub fn set(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
-        let key = key.into();
-        if SYSTEM_KEYS.contains(&key.as_str()) {
+        self.update([(key.into(), value.into())])
+    }
+
+    /// Sets several variables, all or none.
+    pub fn update(&self, patch: impl IntoIterator<Item = (String, Value)>) -> Result<(), Error> {
+        let patch: Vec<_> = patch.into_iter().collect();
+        if let Some((key, _)) = patch.iter().find(|(key, _)| SYSTEM_KEYS.contains(&key.as_str())) {
             let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);
-            return Err(StateViolation { key, owner, actor }.into());
+            return Err(StateViolation { key: key.clone(), owner, actor }.into());
         }
         if let Some(run) = self.run {
-            run.variables.lock().insert(key, value.into());
+            run.variables.lock().extend(patch);
         }
         Ok(())
     }

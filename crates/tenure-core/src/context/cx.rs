@@ -29,6 +29,8 @@ pub struct Cx<'a> {
 
 /// The place of an effect: behind every entry.
 const EFFECT: u16 = u16::MAX;
+/// The place of a model whose answer nobody reads along: behind every entry too.
+const QUIET: u16 = u16::MAX - 1;
 
 impl<'a> Cx<'a> {
     #[inline]
@@ -43,7 +45,16 @@ impl<'a> Cx<'a> {
     }
 
     pub(crate) fn is_effect(&self) -> bool {
-        self.place == EFFECT
+        self.place >= QUIET
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.place == QUIET
+    }
+
+    /// The same effect, without anybody who reads along.
+    pub(crate) fn quiet(self) -> Self {
+        Self { place: QUIET, ..self }
     }
 
     pub(crate) fn place(&self) -> usize {

@@ -173,14 +173,21 @@ impl TurnCx<'_> {
 }
 
 impl ModelCx<'_> {
+    /// The same call without a reader: for a model that asks another one and does not answer with
+    /// what that says.
+    #[must_use]
+    pub fn quiet(self) -> Self {
+        Self::new(self.cx.quiet())
+    }
+
     /// Whether somebody reads the answer while it is made.
     pub fn is_streaming(&self) -> bool {
-        self.site.turn.is_some_and(|turn| turn.is_streaming())
+        !self.is_quiet() && self.site.turn.is_some_and(|turn| turn.is_streaming())
     }
 
     /// Hands on a piece of the answer's text. Without a reader this does nothing.
     pub fn delta(&self, text: &str) {
-        if let Some(turn) = self.site.turn {
+        if let Some(turn) = self.site.turn.filter(|_| !self.is_quiet()) {
             turn.model_delta(text);
         }
     }

@@ -109,6 +109,11 @@ impl TurnEnd<'_> {
         Some(self.output.get_or_insert_with(said))
     }
 
+    /// The conversation, as it is committed.
+    pub fn history(&self) -> &History {
+        self.history
+    }
+
     /// What the turn cost.
     pub fn usage(&self) -> Usage {
         self.usage

@@ -91,6 +91,14 @@ impl HookError {
         self.kind
     }
 
+    /// Whether the hook itself failed: not a refusal, not a cancel, and not an error that came out
+    /// of `next` and only passes through.
+    pub fn is_own(&self) -> bool {
+        self.source.downcast_ref::<Error>().is_none_or(|error| {
+            !error.was_passed_on() && !error.is_denied() && !error.is_cancelled()
+        })
+    }
+
     pub(crate) fn is_fatal(&self) -> bool {
         self.fatal || self.source.downcast_ref::<Error>().is_some_and(Error::is_fatal)
     }

@@ -107,6 +107,21 @@ impl Registration {
         self
     }
 
+    /// The same registration of another hook, made of this one. Its points stay as they are.
+    pub fn map_hook(
+        mut self,
+        make: impl FnOnce(Arc<dyn AgentLifecycle>) -> Arc<dyn AgentLifecycle>,
+    ) -> Self {
+        self.hook = make(self.hook);
+        self
+    }
+
+    /// Whether a failure of it denies, at some point of its.
+    pub fn is_guard(&self) -> bool {
+        self.policy == Some(Policy::Deny)
+            || self.policy_at.iter().any(|(_, policy)| *policy == Policy::Deny)
+    }
+
     /// What a failure means, at every point that the hook has.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);

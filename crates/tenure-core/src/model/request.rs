@@ -36,6 +36,12 @@ impl ModelRequest {
         self.persist = true;
     }
 
+    /// The conversation as the agent will keep it: with what hooks edited only if one of them wants
+    /// it kept.
+    pub fn conversation(&self) -> History {
+        if self.persist { self.messages.to_history() } else { self.messages.history().clone() }
+    }
+
     pub(crate) fn persisted(&self) -> bool {
         self.persist
     }
