@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Passthrough`] | with what it was told; calls a tool if told to |
 //! | [`Playback`] | with the assistant messages of a conversation, one after the other |
+//! | [`Script`] | as a file says: the n-th call of a turn with the n-th reply |
 //! | [`Scripted`] | with what a script says, or a closure |
 //! | [`Slow`] | as another model does, later |
 //! | [`Silent`] | as [`Passthrough`] does, and costs nothing |
@@ -29,6 +30,7 @@ mod failing;
 mod hanging;
 mod passthrough;
 mod playback;
+mod script;
 mod scripted;
 mod silent;
 mod slow;
@@ -38,6 +40,7 @@ pub use failing::Failing;
 pub use hanging::Hanging;
 pub use passthrough::Passthrough;
 pub use playback::Playback;
+pub use script::{Script, ScriptError};
 pub use scripted::{Reply, Scripted};
 pub use silent::Silent;
 pub use slow::Slow;

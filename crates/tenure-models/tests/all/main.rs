@@ -5,5 +5,6 @@
 mod others;
 mod passthrough;
 mod playback;
+mod script;
 mod scripted;
 mod support;

@@ -1,0 +1,318 @@
+//! A model that is read from data.
+
+use crate::words;
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::time::Duration;
+use tenure_core::context::ModelCx;
+use tenure_core::hook::Limit;
+use tenure_core::message::{Message, ToolCall};
+use tenure_core::model::{
+    Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, StopReason,
+};
+
+/// Answers as a file says. It keeps nothing between calls: the n-th model call of a turn gets the
+/// n-th reply, so clones, forks and runs that go on after a crash all get the same.
+///
+/// A script is a list of replies, or `{"turns": [{"when": "part of a message", "replies": [...]}]}`;
+/// the first turn whose `when` is part of what the user said counts, and one without `when` always
+/// does. A reply is a text, or an object with some of these keys:
+///
+/// | key | what it does |
+/// |---|---|
+/// | `text` | says it |
+/// | `call`, `with` | calls that tool with these arguments |
+/// | `calls` | calls several: a list of `{call, with}` |
+/// | `error` | fails with this message; stands alone |
+/// | `wait` | waits so long before it answers, for instance `50ms` |
+///
+/// In texts, and in texts inside `with`, `{input}` is what the user said and `{result}` is what the
+/// last tool answered. A turn that needs more replies than there are fails.
+///
+/// ```
+/// use serde_json::json;
+/// use tenure_core::agent::Agent;
+/// use tenure_models::Script;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let script = Script::from_json(&json!(["you said {input}"]))?;
+/// let agent = Agent::builder("actor").model(script).build()?;
+/// agent.startup().await?;
+/// assert_eq!(agent.run("hello").await?.output(), "you said hello");
+/// assert_eq!(agent.run("again").await?.output(), "you said again");
+/// agent.shutdown().await;
+/// # Ok::<_, Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    turns: Vec<Turn>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Turn {
+    when: Option<String>,
+    replies: Vec<Said>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Said {
+    wait: Option<Duration>,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    Answer { text: String, calls: Vec<(String, Map<String, Value>)> },
+    Fail(String),
+}
+
+/// What is wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptError(String);
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+impl Script {
+    /// Reads a script. The error says where it is wrong and what is expected there.
+    pub fn from_json(script: &Value) -> Result<Self, ScriptError> {
+        let turns = match script {
+            Value::Array(replies) => vec![Turn { when: None, replies: read_replies("", replies)? }],
+            Value::Object(object) => {
+                only(object, &["turns"], "the script")?;
+                let Some(Value::Array(turns)) = object.get("turns") else {
+                    return Err(wrong("the script needs a list `turns`"));
+                };
+                let read = |(at, turn)| read_turn(&format!("turns[{at}]"), turn);
+                turns.iter().enumerate().map(read).collect::<Result<_, _>>()?
+            }
+            _ => {
+                return Err(wrong(
+                    "a script is a list of replies, or an object with a list `turns`",
+                ));
+            }
+        };
+        if turns.iter().all(|turn| turn.replies.is_empty()) {
+            return Err(wrong("the script has no reply; give it at least one"));
+        }
+        Ok(Self { turns })
+    }
+
+    fn reply(&self, said: &str, made: usize) -> Result<&Said, ModelError> {
+        let bad = |message| ModelError::new(ModelErrorKind::BadRequest, message);
+        let fits = |turn: &&Turn| turn.when.as_ref().is_none_or(|part| said.contains(&**part));
+        let Some(turn) = self.turns.iter().find(fits) else {
+            return Err(bad(format!("the script has no turn for the message `{said}`")));
+        };
+        turn.replies.get(made).ok_or_else(|| {
+            bad(format!(
+                "the script has {} replies for this turn, and this is model call {} of it",
+                turn.replies.len(),
+                made + 1
+            ))
+        })
+    }
+}
+
+fn wrong(message: impl Into<String>) -> ScriptError {
+    ScriptError(message.into())
+}
+
+fn only(object: &Map<String, Value>, known: &[&str], place: &str) -> Result<(), ScriptError> {
+    match object.keys().find(|key| !known.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => Err(wrong(format!(
+            "{place} has the unknown key `{key}`; the keys are {}",
+            known.join(", ")
+        ))),
+    }
+}
+
+fn read_turn(place: &str, turn: &Value) -> Result<Turn, ScriptError> {
+    let Value::Object(object) = turn else {
+        return Err(wrong(format!("{place} must be an object with `replies`")));
+    };
+    only(object, &["when", "replies"], place)?;
+    let when = match object.get("when") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(part)) => Some(part.clone()),
+        Some(_) => return Err(wrong(format!("{place}.when must be a text"))),
+    };
+    let Some(Value::Array(replies)) = object.get("replies") else {
+        return Err(wrong(format!("{place} needs a list `replies`")));
+    };
+    Ok(Turn { when, replies: read_replies(&format!("{place}."), replies)? })
+}
+
+fn read_replies(place: &str, replies: &[Value]) -> Result<Vec<Said>, ScriptError> {
+    let read = |(at, reply)| read_reply(&format!("{place}replies[{at}]"), reply);
+    replies.iter().enumerate().map(read).collect()
+}
+
+fn read_reply(place: &str, reply: &Value) -> Result<Said, ScriptError> {
+    let object = match reply {
+        Value::String(text) => {
+            let what = What::Answer { text: text.clone(), calls: Vec::new() };
+            return Ok(Said { wait: None, what });
+        }
+        Value::Object(object) => object,
+        _ => return Err(wrong(format!("{place} must be a text or an object"))),
+    };
+    only(object, &["text", "call", "with", "calls", "error", "wait"], place)?;
+    let text = |key: &str| match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(wrong(format!("{place}.{key} must be a text"))),
+    };
+    let wait = match text("wait")? {
+        None => None,
+        Some(wait) => {
+            let limit = wait.parse::<Limit>();
+            Some(limit.map_err(|error| wrong(format!("{place}.wait: {error}")))?.duration())
+        }
+    };
+    if let Some(error) = text("error")? {
+        if ["text", "call", "with", "calls"].iter().any(|key| object.contains_key(*key)) {
+            return Err(wrong(format!("{place} has an `error` and something else to say")));
+        }
+        return Ok(Said { wait, what: What::Fail(error) });
+    }
+    let mut calls = Vec::new();
+    match (object.get("call"), object.get("calls")) {
+        (Some(_), Some(_)) => {
+            return Err(wrong(format!("{place} has both `call` and `calls`; use one of them")));
+        }
+        (Some(_), None) => calls.push(read_call(place, object)?),
+        (None, Some(Value::Array(list))) => {
+            for (at, call) in list.iter().enumerate() {
+                let place = format!("{place}.calls[{at}]");
+                let Value::Object(call) = call else {
+                    return Err(wrong(format!("{place} must be an object with `call`")));
+                };
+                only(call, &["call", "with"], &place)?;
+                calls.push(read_call(&place, call)?);
+            }
+        }
+        (None, Some(_)) => return Err(wrong(format!("{place}.calls must be a list"))),
+        (None, None) if object.contains_key("with") => {
+            return Err(wrong(format!("{place} has `with` but no `call`")));
+        }
+        (None, None) => {}
+    }
+    let text = text("text")?;
+    if text.is_none() && calls.is_empty() {
+        return Err(wrong(format!(
+            "{place} says nothing; give it `text`, `call`, `calls` or `error`"
+        )));
+    }
+    Ok(Said { wait, what: What::Answer { text: text.unwrap_or_default(), calls } })
+}
+
+fn read_call(
+    place: &str,
+    object: &Map<String, Value>,
+) -> Result<(String, Map<String, Value>), ScriptError> {
+    let name = match object.get("call") {
+        Some(Value::String(name)) if !name.is_empty() => name.clone(),
+        _ => return Err(wrong(format!("{place}.call must be the name of a tool"))),
+    };
+    match object.get("with") {
+        None | Some(Value::Null) => Ok((name, Map::new())),
+        Some(Value::Object(with)) => Ok((name, with.clone())),
+        Some(_) => Err(wrong(format!("{place}.with must be an object"))),
+    }
+}
+
+/// What a reply may refer to.
+struct Words<'a> {
+    input: &'a str,
+    result: &'a str,
+}
+
+impl Words<'_> {
+    fn fill(&self, text: &str) -> String {
+        // In one pass, so that what a user says is never read as a place to fill.
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('{') {
+            filled.push_str(&rest[..at]);
+            let (word, length) = if rest[at..].starts_with("{input}") {
+                (self.input, "{input}".len())
+            } else if rest[at..].starts_with("{result}") {
+                (self.result, "{result}".len())
+            } else {
+                ("{", 1)
+            };
+            filled.push_str(word);
+            rest = &rest[at + length..];
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    fn fill_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.fill(text).into(),
+            Value::Array(list) => list.iter().map(|value| self.fill_value(value)).collect(),
+            Value::Object(object) => {
+                let filled =
+                    object.iter().map(|(key, value)| (key.clone(), self.fill_value(value)));
+                Value::Object(filled.collect())
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Script {
+    async fn call(
+        &self,
+        request: &ModelRequest,
+        cx: ModelCx<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let (mut words, mut made) = (Words { input: "", result: "" }, 0);
+        for message in request.messages.iter() {
+            match message {
+                Message::User { text } => {
+                    words = Words { input: text, result: "" };
+                    made = 0;
+                }
+                Message::Assistant { .. } => made += 1,
+                Message::Tool(result) => words.result = &result.content,
+                _ => {}
+            }
+        }
+        let said = self.reply(words.input, made)?;
+        if let Some(wait) = said.wait {
+            tokio::time::sleep(wait).await;
+        }
+        let (text, calls) = match &said.what {
+            What::Fail(message) => {
+                return Err(ModelError::new(ModelErrorKind::Other, words.fill(message)));
+            }
+            What::Answer { text, calls } => (words.fill(text), calls),
+        };
+        let calls = calls.iter().enumerate().map(|(at, (name, with))| {
+            let with = words.fill_value(&Value::Object(with.clone()));
+            ToolCall::new(format!("script_{}_{}", made + 1, at + 1), &**name, with.to_string())
+        });
+        let mut response = ModelResponse { text, calls: calls.collect(), ..Default::default() };
+        if !response.calls.is_empty() {
+            response.stop = StopReason::ToolUse;
+        }
+        words::say(cx, &response.text);
+        let usage = words::usage(request, &response);
+        Ok(response.with_usage(usage))
+    }
+
+    fn name(&self) -> &str {
+        "script"
+    }
+}

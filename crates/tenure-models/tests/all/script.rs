@@ -1,0 +1,102 @@
+//! A model that is read from data.
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use tenure_core::agent::Agent;
+use tenure_core::tool::{FnTool, ToolSpec};
+use tenure_models::Script;
+
+fn agent(script: Value) -> Agent {
+    let shout = FnTool::new(ToolSpec::new("shout", "Says it louder"), |arguments| {
+        Ok(arguments["what"].as_str().unwrap_or_default().to_uppercase().into())
+    });
+    let script = Script::from_json(&script).expect("a good script");
+    Agent::builder("actor").model(script).tool(shout).build().expect("a good agent")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_nth_call_of_a_turn_gets_the_nth_reply_in_every_turn() {
+    let agent = agent(json!([
+        { "call": "shout", "with": { "what": "{input}" } },
+        { "text": "the tool said {result} to {input}" },
+    ]));
+    agent.startup().await.expect("starts");
+    for (said, answer) in
+        [("hi", "the tool said HI to hi"), ("{result}", "the tool said {RESULT} to {result}")]
+    {
+        assert_eq!(agent.run(said).await.expect("runs").output(), answer);
+    }
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_turn_that_fits_the_message_counts() {
+    let agent = agent(json!({ "turns": [
+        { "when": "weather", "replies": ["sunny"] },
+        { "when": "twice", "replies": [
+            { "calls": [{ "call": "shout", "with": { "what": "a" } }, { "call": "shout" }] },
+            "done",
+        ] },
+        { "replies": [{ "error": "no idea about {input}" }] },
+    ] }));
+    agent.startup().await.expect("starts");
+    assert_eq!(agent.run("what weather?").await.expect("runs").output(), "sunny");
+    assert_eq!(agent.run("twice").await.expect("runs").output(), "done");
+    assert_eq!(agent.run("x").await.expect_err("fails").to_string(), "no idea about x");
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_needs_more_replies_than_there_are_fails() {
+    let agent = agent(json!([{ "call": "shout" }]));
+    agent.startup().await.expect("starts");
+    let error = agent.run("go").await.expect_err("there is no second reply");
+    assert_eq!(
+        error.to_string(),
+        "the script has 1 replies for this turn, and this is model call 2 of it"
+    );
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_may_wait() {
+    let agent = agent(json!([{ "text": "late", "wait": "2s" }]));
+    agent.startup().await.expect("starts");
+    let before = tokio::time::Instant::now();
+    agent.run("go").await.expect("runs");
+    assert!(before.elapsed() >= Duration::from_secs(2));
+    agent.shutdown().await;
+}
+
+#[test]
+fn what_is_wrong_with_a_script_is_said_with_its_place() {
+    for (script, message) in [
+        (json!(5), "a script is a list of replies, or an object with a list `turns`"),
+        (json!([]), "the script has no reply; give it at least one"),
+        (json!({ "turn": [] }), "the script has the unknown key `turn`; the keys are turns"),
+        (json!({ "turns": 1 }), "the script needs a list `turns`"),
+        (json!({ "turns": [{}] }), "turns[0] needs a list `replies`"),
+        (json!({ "turns": [{ "when": 1, "replies": [] }] }), "turns[0].when must be a text"),
+        (json!([1]), "replies[0] must be a text or an object"),
+        (json!(["a", {}]), "replies[1] says nothing; give it `text`, `call`, `calls` or `error`"),
+        (json!([{ "with": {} }]), "replies[0] has `with` but no `call`"),
+        (json!([{ "call": 1 }]), "replies[0].call must be the name of a tool"),
+        (json!([{ "call": "a", "with": 1 }]), "replies[0].with must be an object"),
+        (
+            json!([{ "call": "a", "calls": [] }]),
+            "replies[0] has both `call` and `calls`; use one of them",
+        ),
+        (json!([{ "calls": [1] }]), "replies[0].calls[0] must be an object with `call`"),
+        (
+            json!([{ "error": "e", "text": "t" }]),
+            "replies[0] has an `error` and something else to say",
+        ),
+        (
+            json!([{ "text": "t", "wait": "5" }]),
+            "replies[0].wait: the limit `5` has no unit; write for example `5s` or `5ms`",
+        ),
+    ] {
+        let error = Script::from_json(&script).expect_err("a bad script");
+        assert_eq!(error.to_string(), message, "{script}");
+    }
+}
