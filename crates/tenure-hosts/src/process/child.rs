@@ -1,0 +1,188 @@
+//! One process, in a group of its own.
+
+use super::tree::{self, MARK};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio_util::task::TaskTracker;
+
+/// What is needed to start a process. Its environment is exactly `variables` and a mark of ours.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a OsStr,
+    pub(crate) args: &'a [&'a OsStr],
+    pub(crate) dir: &'a Path,
+    pub(crate) variables: Vec<(OsString, OsString)>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl Ended {
+    fn of(status: ExitStatus) -> Self {
+        match status.code() {
+            Some(code) => Self::Code(code),
+            None => Self::Signal(status.signal().unwrap_or_default()),
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => {
+                let name = match signal {
+                    1 => " (SIGHUP)",
+                    2 => " (SIGINT)",
+                    4 => " (SIGILL)",
+                    6 => " (SIGABRT)",
+                    8 => " (SIGFPE)",
+                    9 => " (SIGKILL)",
+                    11 => " (SIGSEGV)",
+                    13 => " (SIGPIPE)",
+                    14 => " (SIGALRM)",
+                    15 => " (SIGTERM)",
+                    _ => "",
+                };
+                write!(f, "signal {signal}{name}")
+            }
+        }
+    }
+}
+
+/// A running process that leads its own group. Dropping it kills the group and everything that
+/// descends from the process, at once; the process is then reaped on the tracker.
+///
+/// If it has ended by itself, dropping it kills what is left of its group.
+pub(crate) struct Process {
+    child: Option<Child>,
+    pid: u32,
+    mark: Box<str>,
+    ended: Option<Ended>,
+    /// Whether its group has been killed. Once it has ended, that is done once and at once: later
+    /// its number may be somebody else's.
+    is_swept: bool,
+    tracker: TaskTracker,
+}
+
+/// No other process of ours, and none of another of ours on this machine, has the same mark.
+fn fresh_mark() -> Box<str> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{number}", std::process::id(), tree::own_start()).into()
+}
+
+impl Process {
+    /// Starts a process with pipes for its standard streams.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime whose I/O is enabled.
+    pub(crate) fn spawn(launch: Launch<'_>, tracker: &TaskTracker) -> io::Result<Self> {
+        let mark = fresh_mark();
+        let child = Command::new(launch.program)
+            .args(launch.args)
+            .current_dir(launch.dir)
+            .env_clear()
+            .envs(launch.variables)
+            .env(MARK, &*mark)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let pid = child.id().unwrap_or_default();
+        let (child, tracker) = (Some(child), tracker.clone());
+        Ok(Self { child, pid, mark, ended: None, is_swept: false, tracker })
+    }
+
+    /// The process's id, which is its group's too.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Its standard input; once.
+    pub(crate) fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.as_mut()?.stdin.take()
+    }
+
+    /// Its standard output; once.
+    pub(crate) fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.as_mut()?.stdout.take()
+    }
+
+    /// Its standard error; once.
+    pub(crate) fn stderr(&mut self) -> Option<ChildStderr> {
+        self.child.as_mut()?.stderr.take()
+    }
+
+    /// Waits until the process itself has ended; what it started may live on until this is dropped.
+    /// Can be called again, and dropped at any time.
+    pub(crate) async fn wait(&mut self) -> io::Result<Ended> {
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
+        let Some(child) = &mut self.child else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let ended = Ended::of(child.wait().await?);
+        self.ended = Some(ended);
+        Ok(ended)
+    }
+
+    /// Kills the process, its group and everything that descends from it, now.
+    pub(crate) fn kill(&mut self) {
+        match self.ended {
+            None => tree::kill_tree(self.pid, &self.mark),
+            Some(_) if !self.is_swept => tree::kill_group(self.pid),
+            Some(_) => {}
+        }
+        self.is_swept = true;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        let Some(mut child) = self.child.take() else { return };
+        if self.ended.is_some() || matches!(child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        match Handle::try_current() {
+            Ok(runtime) => {
+                let reap = async move {
+                    let _ = child.wait().await;
+                };
+                drop(self.tracker.spawn_on(reap, &runtime));
+            }
+            // Nobody is left to wait for it; it has been killed, so it does not take long.
+            Err(_) => {
+                for _ in 0..100 {
+                    if !matches!(child.try_wait(), Ok(None)) {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("pid", &self.pid).field("ended", &self.ended).finish()
+    }
+}

@@ -1,0 +1,172 @@
+//! Everything that descends from a process, and its end.
+//!
+//! A group alone is not enough: a process leaves it with `setsid`, and a parent that has ended is
+//! no link any more. So a descendant is known by any of three things: its group, its chain of
+//! parents, or the mark in its environment.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The variable that marks whatever was started for one call.
+pub(super) const MARK: &str = "TENURE_PROCESS";
+
+/// Kills what is in the group of this leader.
+pub(super) fn kill_group(leader: u32) {
+    if let Some(leader) = group_id(leader) {
+        // The usual error is that nobody is left in it.
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
+
+/// A leader's id as its group's. Never our own, and never one that means "everybody".
+fn group_id(leader: u32) -> Option<Pid> {
+    let raw = i32::try_from(leader).ok().filter(|raw| *raw > 1)?;
+    let pid = Pid::from_raw(raw)?;
+    (rustix::process::getpgrp() != pid).then_some(pid)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn kill_tree(root: u32, _mark: &str) {
+    kill_group(root);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn own_start() -> u64 {
+    0
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{kill_tree, own_start};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::{MARK, kill_group};
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    use std::collections::{HashMap, HashSet};
+
+    /// A tree that grows faster than it is cut gives up its last shoots to the group's own end.
+    const MOST_ROUNDS: usize = 32;
+
+    /// What the system says of a process.
+    #[derive(Clone, Copy)]
+    struct Stat {
+        pid: u32,
+        parent: u32,
+        group: u32,
+        /// When it started. Together with its id this names a process for ever.
+        start: u64,
+        /// Whether it has ended and only waits to be reaped.
+        is_dead: bool,
+    }
+
+    /// Kills `root`, its group and everything that descends from it.
+    ///
+    /// It looks before it kills, since a chain of parents breaks where one of them ends, and looks
+    /// again until it finds nobody new.
+    pub(in super::super) fn kill_tree(root: u32, mark: &str) {
+        let Some(started) = stat(root).map(|stat| stat.start) else {
+            return kill_group(root);
+        };
+        let mark = format!("{MARK}={mark}");
+        let mut strangers = HashSet::new();
+        let mut killed: HashSet<(u32, u64)> = HashSet::new();
+        for _ in 0..MOST_ROUNDS {
+            let found = family(root, started, &mark, &killed, &mut strangers);
+            kill_group(root);
+            let new: Vec<_> =
+                found.into_iter().filter(|it| killed.insert((it.pid, it.start))).collect();
+            for stat in &new {
+                if stat.group != root {
+                    kill_one(stat);
+                }
+            }
+            if new.is_empty() {
+                break;
+            }
+        }
+    }
+
+    /// Those alive that belong to `root`, itself included.
+    ///
+    /// `strangers` remembers whose environment has been looked at in vain.
+    fn family(
+        root: u32,
+        started: u64,
+        mark: &str,
+        killed: &HashSet<(u32, u64)>,
+        strangers: &mut HashSet<(u32, u64)>,
+    ) -> Vec<Stat> {
+        // Nothing older than the root descends from it.
+        let all: Vec<_> = processes().filter(|it| it.start >= started).collect();
+        let by_pid: HashMap<u32, &Stat> = all.iter().map(|it| (it.pid, it)).collect();
+        let mut ours: HashSet<u32> = HashSet::from([root]);
+        ours.extend(all.iter().filter(|it| it.group == root).map(|it| it.pid));
+        let lives = |id: &&(u32, u64)| by_pid.get(&id.0).is_some_and(|it| it.start == id.1);
+        ours.extend(killed.iter().filter(lives).map(|(pid, _)| *pid));
+        for it in &all {
+            let id = (it.pid, it.start);
+            if !it.is_dead && !ours.contains(&it.pid) && !strangers.contains(&id) {
+                if is_marked(it.pid, mark) {
+                    ours.insert(it.pid);
+                } else {
+                    strangers.insert(id);
+                }
+            }
+        }
+        loop {
+            let is_child = |it: &&Stat| ours.contains(&it.parent) && !ours.contains(&it.pid);
+            let children: Vec<u32> = all.iter().filter(is_child).map(|it| it.pid).collect();
+            if children.is_empty() {
+                break;
+            }
+            ours.extend(children);
+        }
+        let own = std::process::id();
+        ours.iter()
+            .filter(|pid| **pid > 1 && **pid != own)
+            .filter_map(|pid| by_pid.get(pid).map(|it| **it))
+            .filter(|it| !it.is_dead)
+            .collect()
+    }
+
+    /// Kills exactly the process that was looked at, not one that has its id by now.
+    fn kill_one(target: &Stat) {
+        let Some(pid) = i32::try_from(target.pid).ok().and_then(Pid::from_raw) else { return };
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+        if stat(target.pid).is_some_and(|now| now.start == target.start) {
+            let _ = pidfd_send_signal(handle, Signal::KILL);
+        }
+    }
+
+    fn processes() -> impl Iterator<Item = Stat> {
+        std::fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter_map(stat)
+    }
+
+    /// A process as `/proc/<pid>/stat` has it. Its name, in parentheses, may hold anything.
+    fn stat(pid: u32) -> Option<Stat> {
+        let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let behind_name = text.iter().rposition(|byte| *byte == b')')? + 1;
+        let rest = std::str::from_utf8(&text[behind_name..]).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let is_dead = matches!(fields.next()?, "Z" | "X" | "x");
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        // The start is field 22, and the group, just read, is field 5.
+        let start = fields.nth(16)?.parse().ok()?;
+        Some(Stat { pid, parent, group, start, is_dead })
+    }
+
+    fn is_marked(pid: u32, mark: &str) -> bool {
+        std::fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|it| it == mark.as_bytes()))
+    }
+
+    /// When this process started.
+    pub(in super::super) fn own_start() -> u64 {
+        static START: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+        *START.get_or_init(|| stat(std::process::id()).map_or(0, |stat| stat.start))
+    }
+}

@@ -1,0 +1,201 @@
+//! Frames: a length in four bytes, little end first, and then JSON.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The most that one frame may hold.
+pub(super) const MOST_FRAME: usize = 64 << 20;
+/// What a buffer may keep when it is empty again.
+const KEPT: usize = 256 << 10;
+/// What is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// What a worker says: the end of a call, or something on the way there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Incoming {
+    /// The call it belongs to.
+    pub(super) id: Option<u64>,
+    /// The number of a question that wants an answer.
+    pub(super) q: Option<u64>,
+
+    // How a call ended. A frame that has none of the keys below is the end of one, too.
+    /// What it decided.
+    pub(super) r: Option<Value>,
+    /// The text of a tool's result.
+    pub(super) text: Option<String>,
+    /// It handed on what this `next` gave.
+    pub(super) kept: Option<u64>,
+    /// It returned nonsense.
+    pub(super) bad: Option<String>,
+    /// It raised.
+    pub(super) e: Option<String>,
+    /// Where it raised.
+    pub(super) trace: Option<String>,
+    /// It raised what this `next` had raised.
+    pub(super) passed: Option<u64>,
+    /// What it changed in the agent's state.
+    pub(super) state: Option<Map<String, Value>>,
+    /// What it changed in the context variables.
+    pub(super) variables: Option<Map<String, Value>>,
+
+    // What it wants on the way.
+    /// A line that was printed.
+    pub(super) log: Option<String>,
+    /// Where it was printed.
+    pub(super) stream: Option<String>,
+    pub(super) ask: Option<Value>,
+    pub(super) step: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) step_value: Option<Value>,
+    pub(super) step_error: Option<String>,
+    /// The step that a value or an error is of.
+    pub(super) of: Option<u64>,
+    #[serde(default, deserialize_with = "present")]
+    pub(super) next: Option<Value>,
+    pub(super) agent: Option<String>,
+    #[serde(default)]
+    pub(super) history: bool,
+    #[serde(default)]
+    pub(super) shutdown: bool,
+    /// The worker is ready for work.
+    pub(super) ready: Option<u32>,
+}
+
+/// A key with the value null is there, and one that is missing is not.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Incoming {
+    /// Whether the call is over with this.
+    pub(super) fn is_end(&self) -> bool {
+        self.q.is_none() && self.log.is_none() && !self.shutdown
+    }
+}
+
+/// An empty frame to write into; [`seal`] it when its body is complete.
+pub(super) fn open(capacity: usize) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(capacity + 4);
+    frame.extend_from_slice(&[0; 4]);
+    frame
+}
+
+/// Writes the length of what stands behind it at the front of a frame.
+pub(super) fn seal(frame: &mut [u8]) {
+    let length = u32::try_from(frame.len() - 4).unwrap_or(u32::MAX);
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// A frame of this JSON.
+pub(super) fn of(value: &Value) -> Vec<u8> {
+    let mut frame = open(128);
+    // A value of JSON can always be written into memory.
+    let _ = serde_json::to_writer(&mut frame, value);
+    seal(&mut frame);
+    frame
+}
+
+/// Reads frames. What was read of the next one is kept, so a read can be given up at any time.
+pub(super) struct Inbox<R> {
+    source: R,
+    buffer: Vec<u8>,
+    start: usize,
+}
+
+impl<R: AsyncRead + Unpin> Inbox<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, buffer: Vec::with_capacity(CHUNK), start: 0 }
+    }
+
+    /// The next frame; `None` at the end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Incoming>> {
+        loop {
+            if let Some(body) = self.whole()? {
+                let frame = serde_json::from_slice(&self.buffer[body.clone()]);
+                self.start = body.end;
+                self.tidy();
+                return frame.map(Some).map_err(io::Error::other);
+            }
+            if self.source.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Where the body of the next frame lies, if all of it is there.
+    fn whole(&mut self) -> io::Result<Option<std::ops::Range<usize>>> {
+        let Some(length) = self.buffer.get(self.start..self.start + 4) else {
+            self.buffer.reserve(CHUNK);
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(length.try_into().unwrap_or_default()) as usize;
+        if length > MOST_FRAME {
+            return Err(io::Error::other(format!("a frame of {length} bytes is too long")));
+        }
+        let end = self.start + 4 + length;
+        if self.buffer.len() < end {
+            self.buffer.reserve(CHUNK.max(end - self.buffer.len()));
+            return Ok(None);
+        }
+        Ok(Some(self.start + 4..end))
+    }
+
+    fn tidy(&mut self) {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+            self.buffer.shrink_to(KEPT);
+        } else if self.start > KEPT {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn frames_come_out_as_they_went_in_whatever_the_pieces() {
+        let mut bytes = Vec::new();
+        for id in 0..3 {
+            bytes.extend(of(&json!({ "id": id, "log": "x".repeat(100_000 * id) })));
+        }
+        let (mut writer, reader) = tokio::io::duplex(7_001);
+        let write = async move {
+            use tokio::io::AsyncWriteExt;
+            writer.write_all(&bytes).await.expect("the reader is there");
+        };
+        let read = async {
+            let mut inbox = Inbox::new(reader);
+            let mut found = Vec::new();
+            while let Some(frame) = inbox.next().await.expect("these are frames") {
+                found.push((frame.id, frame.log.map(|log| log.len())));
+            }
+            found
+        };
+        let ((), found) = tokio::join!(write, read);
+        assert_eq!(found, [(Some(0), Some(0)), (Some(1), Some(100_000)), (Some(2), Some(200_000))]);
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_is_too_long_is_refused_before_it_is_read() {
+        let mut inbox = Inbox::new(&b"\xff\xff\xff\xff"[..]);
+        assert!(inbox.next().await.is_err());
+    }
+
+    #[test]
+    fn a_next_with_null_is_a_next() {
+        let frame: Incoming = serde_json::from_str(r#"{"id":1,"q":2,"next":null}"#).expect("json");
+        assert_eq!((frame.next, frame.step_value), (Some(Value::Null), None));
+    }
+}

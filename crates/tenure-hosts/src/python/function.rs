@@ -1,0 +1,54 @@
+//! What is known of a Python function before it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A Python file as it was read and checked. The source that was checked is the source that runs:
+/// a worker compiles this text and never opens the file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PythonFile {
+    path: PathBuf,
+    source: Arc<str>,
+}
+
+impl PythonFile {
+    /// A file. `path` is resolved: absolute, with its links followed.
+    pub fn new(path: impl Into<PathBuf>, source: impl Into<Arc<str>>) -> Self {
+        Self { path: path.into(), source: source.into() }
+    }
+
+    /// Where it is. Tracebacks and `__file__` show this, and a worker loads each path once.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its text.
+    pub fn source(&self) -> &Arc<str> {
+        &self.source
+    }
+}
+
+/// How a function is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// `def`: it runs on a thread, and its calls of `next`, `ask` and `step` block that thread.
+    Sync,
+    /// `async def`: it runs on the worker's event loop.
+    Async,
+}
+
+/// A function of a Python file, with what parsing its source found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PythonFunction {
+    /// The file that defines it.
+    pub file: Arc<PythonFile>,
+    /// Its name at the top level of the file.
+    pub name: Arc<str>,
+    /// Whether it is `def` or `async def`.
+    pub style: Style,
+    /// The names of its parameters.
+    pub takes: Vec<Arc<str>>,
+    /// Whether it mentions `ask`, `step` or `next`, and so may wait for an answer. One that does
+    /// is never run in the worker's main thread.
+    pub waits: bool,
+}

@@ -1,0 +1,291 @@
+//! The host: which worker a call goes to, and the spare that stands by.
+
+use super::worker::{Worker, lock};
+use super::{
+    PythonConfig, PythonFile, PythonFunction, PythonHook, PythonTool, ToolHooks, ToolHooksAdapter,
+    WorkerKeeper,
+};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenure_core::InstanceId;
+use tenure_core::context::Cx;
+use tenure_core::hook::{FaultKind, HookError, Points};
+use tenure_core::tool::ToolSpec;
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio_util::task::TaskTracker;
+
+/// How long the start of a spare waits for the call that took the last one.
+const LULL: Duration = Duration::from_millis(5);
+
+/// Runs Python functions in worker processes.
+///
+/// Instances of one family (a root, its clones and forks) share a worker, and so do instances that
+/// [`join`](PythonHost::join) the same group. A function's module is loaded once in each worker, so
+/// what one hook leaves in a global, or an object that it puts into `ctx.state`, is there for the
+/// next. A worker that crashed or was killed is replaced by a spare that has been started already.
+///
+/// It is a handle: clones are the same host. Nothing is started before it is needed. When the last
+/// handle is gone, hooks and tools included, every worker is killed with everything it started.
+///
+/// The host belongs to the tokio runtime that it was first used on.
+#[derive(Clone)]
+pub struct PythonHost {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: PythonConfig,
+    tracker: TaskTracker,
+    seats: Mutex<HashMap<Key, Arc<Seat>>>,
+    groups: Mutex<HashMap<InstanceId, Arc<str>>>,
+    spare: Mutex<Option<oneshot::Receiver<Started>>>,
+    catalog: Mutex<Catalog>,
+    is_closed: AtomicBool,
+}
+
+type Started = Result<Arc<Worker>, String>;
+
+/// Who shares a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Family(InstanceId),
+    Group(Arc<str>),
+}
+
+/// The place of a worker. Who sits there changes when one crashes.
+#[derive(Default)]
+struct Seat {
+    worker: Mutex<Option<Arc<Worker>>>,
+    filling: AsyncMutex<()>,
+}
+
+impl Seat {
+    fn sitting(&self) -> Option<Arc<Worker>> {
+        lock(&self.worker).as_ref().filter(|worker| !worker.is_gone()).cloned()
+    }
+}
+
+/// The files and functions that were ever asked for, by number.
+#[derive(Default)]
+struct Catalog {
+    files: Vec<Arc<PythonFile>>,
+    functions: u32,
+}
+
+/// A function with its numbers, and with what was learnt about it.
+pub(super) struct Entry {
+    pub(super) function: PythonFunction,
+    pub(super) id: u32,
+    pub(super) file: u32,
+    /// Whether its last call took so little that it may run in the worker's main thread.
+    pub(super) is_fast: AtomicBool,
+}
+
+impl PythonHost {
+    /// A host. It starts nothing yet.
+    pub fn new(config: PythonConfig) -> Self {
+        let inner = Inner {
+            config,
+            tracker: TaskTracker::new(),
+            seats: Mutex::default(),
+            groups: Mutex::default(),
+            spare: Mutex::default(),
+            catalog: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Starts the spare ahead of the first use, and waits until it is ready. That it cannot be
+    /// started is said by the first call.
+    pub async fn warm(&self) {
+        if let Ok(worker) = self.inner.take_spare().await {
+            let (give, spare) = oneshot::channel();
+            *lock(&self.inner.spare) = Some(spare);
+            let _ = give.send(Ok(worker));
+        }
+    }
+
+    /// Puts an instance, with its clones and forks, into a group. All of a group share one worker.
+    pub fn join(&self, instance: InstanceId, group: impl Into<Arc<str>>) {
+        lock(&self.inner.groups).insert(instance, group.into());
+    }
+
+    /// A function as a hook of these points.
+    pub fn hook(&self, function: PythonFunction, points: impl Into<Points>) -> PythonHook {
+        PythonHook::new(self.clone(), self.entry(function), points.into())
+    }
+
+    /// A function as a tool.
+    pub fn tool(&self, function: PythonFunction, spec: ToolSpec) -> PythonTool {
+        PythonTool::new(self.clone(), self.entry(function), spec)
+    }
+
+    /// fast-agent's five tool hooks as one hook.
+    pub fn tool_hooks(&self, hooks: ToolHooks) -> ToolHooksAdapter {
+        ToolHooksAdapter::new(self.clone(), hooks)
+    }
+
+    /// A hook that ends the worker of a family when its root instance has shut down. Register it
+    /// before every other hook: then its end is the last.
+    pub fn keeper(&self) -> WorkerKeeper {
+        WorkerKeeper::new(self.clone())
+    }
+
+    /// The ids of the processes that run now, the spare's left out.
+    pub fn processes(&self) -> Vec<u32> {
+        let seats = lock(&self.inner.seats);
+        seats.values().filter_map(|seat| seat.sitting()).map(|worker| worker.pid()).collect()
+    }
+
+    /// Ends every worker: each is asked to go, and killed if it has not gone within a second. Calls
+    /// that come later fail.
+    pub async fn shutdown(&self) {
+        self.inner.is_closed.store(true, Ordering::Release);
+        let spare = lock(&self.inner.spare).take();
+        let seats: Vec<_> = lock(&self.inner.seats).drain().map(|(_, seat)| seat).collect();
+        let sitting = seats.iter().filter_map(|seat| lock(&seat.worker).take());
+        let all: Vec<_> = sitting.collect();
+        futures_util::future::join_all(all.iter().map(|worker| worker.dismiss())).await;
+        drop((all, spare));
+        self.inner.tracker.close();
+        // What is left of the tasks ends with the processes that they wait for.
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.inner.tracker.wait()).await;
+    }
+
+    /// Kills every worker, with everything it started, before it returns. Calls that come later
+    /// fail.
+    pub fn kill(&self) {
+        self.inner.is_closed.store(true, Ordering::Release);
+        drop(lock(&self.inner.spare).take());
+        for (_, seat) in lock(&self.inner.seats).drain() {
+            if let Some(worker) = lock(&seat.worker).take() {
+                worker.kill("the worker was killed because the program ends");
+            }
+        }
+    }
+
+    pub(super) fn entry(&self, function: PythonFunction) -> Arc<Entry> {
+        let mut catalog = lock(&self.inner.catalog);
+        let known = catalog.files.iter().position(|file| *file == function.file);
+        let file = known.unwrap_or_else(|| {
+            catalog.files.push(function.file.clone());
+            catalog.files.len() - 1
+        }) as u32;
+        catalog.functions += 1;
+        let id = catalog.functions;
+        Arc::new(Entry { function, id, file, is_fast: AtomicBool::new(false) })
+    }
+
+    pub(super) fn tracker(&self) -> &TaskTracker {
+        &self.inner.tracker
+    }
+
+    /// The worker that serves this context.
+    pub(super) async fn worker(&self, cx: &Cx<'_>) -> Result<Arc<Worker>, HookError> {
+        let seat = self.inner.seat(self.inner.key(cx))?;
+        if let Some(worker) = seat.sitting() {
+            return Ok(worker);
+        }
+        let _filling = seat.filling.lock().await;
+        if let Some(worker) = seat.sitting() {
+            return Ok(worker);
+        }
+        let started = self.inner.take_spare().await;
+        let worker = started.map_err(|why| HookError::of_kind(FaultKind::NotStarted, why))?;
+        if self.inner.is_closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        *lock(&seat.worker) = Some(worker.clone());
+        self.inner.start_spare();
+        Ok(worker)
+    }
+
+    /// Forgets what an instance left behind; the last of a family takes the worker with it.
+    pub(super) async fn release(&self, cx: &Cx<'_>) {
+        let key = self.inner.key(cx);
+        let is_root = cx.instance_id() == cx.family_id();
+        let seat = {
+            let mut seats = lock(&self.inner.seats);
+            match key {
+                Key::Family(_) if is_root => seats.remove(&key),
+                _ => seats.get(&key).cloned(),
+            }
+        };
+        let Some(worker) = seat.and_then(|seat| seat.sitting()) else { return };
+        if is_root && matches!(key, Key::Family(_)) {
+            worker.dismiss().await;
+        } else {
+            worker.forget(cx.instance_id()).await;
+        }
+    }
+}
+
+impl Inner {
+    fn key(&self, cx: &Cx<'_>) -> Key {
+        let family = cx.family_id();
+        let groups = lock(&self.groups);
+        if groups.is_empty() {
+            return Key::Family(family);
+        }
+        let group = groups.get(&cx.instance_id()).or_else(|| groups.get(&family));
+        group.map_or(Key::Family(family), |group| Key::Group(group.clone()))
+    }
+
+    fn seat(&self, key: Key) -> Result<Arc<Seat>, HookError> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        Ok(lock(&self.seats).entry(key).or_default().clone())
+    }
+
+    /// The worker that stands by, or a new one.
+    async fn take_spare(&self) -> Started {
+        let spare = lock(&self.spare).take();
+        if let Some(spare) = spare
+            && let Ok(Ok(worker)) = spare.await
+            && !worker.is_gone()
+        {
+            return Ok(worker);
+        }
+        Worker::start(&self.config, &self.tracker).await.map(Arc::new)
+    }
+
+    /// Starts a worker that stands by, beside whatever else goes on.
+    fn start_spare(&self) {
+        let mut spare = lock(&self.spare);
+        if spare.is_some() || self.is_closed.load(Ordering::Acquire) {
+            return;
+        }
+        let (give, take) = oneshot::channel();
+        *spare = Some(take);
+        let (config, tracker) = (self.config.clone(), self.tracker.clone());
+        let files = lock(&self.catalog).files.clone();
+        self.tracker.spawn(async move {
+            // A start holds up its thread for a moment, and somebody waits for an answer just now.
+            tokio::time::sleep(LULL).await;
+            let started = Worker::start(&config, &tracker).await;
+            if let Ok(worker) = &started {
+                for (number, file) in files.iter().enumerate() {
+                    worker.prepare((number as u32, file)).await;
+                }
+            }
+            // If nobody wants it any more, it is dropped, and killed with that.
+            let _ = give.send(started.map(Arc::new));
+        });
+    }
+}
+
+#[cold]
+fn closed() -> HookError {
+    HookError::of_kind(FaultKind::NotStarted, "the Python host has been shut down")
+}
+
+impl fmt::Debug for PythonHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PythonHost").field("config", &self.inner.config).finish_non_exhaustive()
+    }
+}

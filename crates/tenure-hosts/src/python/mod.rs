@@ -1,0 +1,28 @@
+//! Hooks and tools written in Python.
+//!
+//! A [`PythonHost`] keeps worker processes, one for each family of instances or group, and one
+//! warm spare. A worker runs one embedded script; functions are sent to it as source, called by
+//! frames on a pipe of their own, and killed with their process group when they take too long.
+
+mod brief;
+mod call;
+mod config;
+mod frame;
+mod function;
+mod hook;
+mod host;
+mod interpreter;
+mod keeper;
+mod site;
+mod tool;
+mod tool_hooks;
+mod worker;
+
+pub use config::PythonConfig;
+pub use function::{PythonFile, PythonFunction, Style};
+pub use hook::PythonHook;
+pub use host::PythonHost;
+pub use interpreter::Interpreter;
+pub use keeper::WorkerKeeper;
+pub use tool::PythonTool;
+pub use tool_hooks::{ToolHooks, ToolHooksAdapter};

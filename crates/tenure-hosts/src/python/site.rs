@@ -1,0 +1,92 @@
+//! Where a function is called from, for what differs between the kinds of contexts.
+
+use serde_json::{Map, Value};
+use tenure_core::Error;
+use tenure_core::ask::{Answer, Ask};
+use tenure_core::context::{ChatCx, Cx, InstanceCx, PhaseCx, ToolCx, TurnCx};
+
+/// The context of a call.
+#[derive(Clone, Copy)]
+pub(super) enum Site<'a> {
+    /// Where nobody can be asked, and no step is recorded.
+    Plain(Cx<'a>),
+    Chat(ChatCx<'a>),
+    Turn(TurnCx<'a>),
+    Tool(ToolCx<'a>),
+}
+
+impl<'a> Site<'a> {
+    pub(super) fn cx(&self) -> &Cx<'a> {
+        match self {
+            Self::Plain(cx) => cx,
+            Self::Chat(cx) => cx,
+            Self::Turn(cx) => cx,
+            Self::Tool(cx) => cx,
+        }
+    }
+
+    pub(super) async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+        match self {
+            Self::Plain(cx) => Err(not_here("ask", cx)),
+            Self::Chat(cx) => cx.ask(ask).await,
+            Self::Turn(cx) => cx.ask(ask).await,
+            Self::Tool(cx) => cx.ask(ask).await,
+        }
+    }
+
+    pub(super) async fn step(
+        &self,
+        name: &str,
+        effect: impl Future<Output = Result<Value, Error>> + Send,
+    ) -> Result<Value, Error> {
+        match self {
+            Self::Plain(cx) => Err(not_here("step", cx)),
+            Self::Chat(cx) => cx.step(name, effect).await,
+            Self::Turn(cx) => cx.step(name, effect).await,
+            Self::Tool(cx) => cx.step(name, effect).await,
+        }
+    }
+
+    pub(super) fn write_state(&self, patch: Map<String, Value>) -> Result<(), Error> {
+        match self {
+            Self::Tool(cx) => cx.update_state(patch),
+            other => other.cx().update_state(patch),
+        }
+    }
+
+    /// Outside a chat a worker keeps its variables itself and sends none.
+    pub(super) fn write_variables(&self, patch: Map<String, Value>) -> Result<(), Error> {
+        match self.cx().chat_variables() {
+            Some(chat) => chat.update(patch),
+            None => Ok(()),
+        }
+    }
+}
+
+fn not_here(what: &str, cx: &Cx<'_>) -> Error {
+    Error::invalid(format!("`{what}` is not possible at {}", cx.hook_type()))
+}
+
+macro_rules! from {
+    ($($context:ident => $site:ident),+) => {$(
+        impl<'a> From<$context<'a>> for Site<'a> {
+            fn from(cx: $context<'a>) -> Self {
+                Self::$site(cx)
+            }
+        }
+    )+};
+}
+
+from!(ChatCx => Chat, TurnCx => Turn, ToolCx => Tool);
+
+impl<'a> From<InstanceCx<'a>> for Site<'a> {
+    fn from(cx: InstanceCx<'a>) -> Self {
+        Self::Plain(*cx)
+    }
+}
+
+impl<'a> From<PhaseCx<'a>> for Site<'a> {
+    fn from(cx: PhaseCx<'a>) -> Self {
+        Self::Plain(*cx)
+    }
+}

@@ -1,0 +1,64 @@
+//! A Python function as a tool.
+
+use super::PythonHost;
+use super::brief::encode;
+use super::call::{Invocation, Rest, Said, Told};
+use super::host::Entry;
+use crate::payload::At;
+use async_trait::async_trait;
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use tenure_core::context::ToolCx;
+use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+
+/// A Python function as a tool. See [`PythonHost::tool`].
+///
+/// The arguments are given by name; a parameter named `ctx` gets a context as hooks have it. A
+/// text that it returns is the result, anything else is told as JSON. What it raises becomes an
+/// error result, `Type: message`. A call that is cancelled, or takes longer than the tool's limit,
+/// ends as a hook's does.
+pub struct PythonTool {
+    host: PythonHost,
+    entry: Arc<Entry>,
+    spec: ToolSpec,
+}
+
+impl PythonTool {
+    pub(super) fn new(host: PythonHost, entry: Arc<Entry>, spec: ToolSpec) -> Self {
+        Self { host, entry, spec }
+    }
+}
+
+#[async_trait]
+impl Tool for PythonTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        let takes_context = self.entry.function.takes.iter().any(|name| &**name == "ctx");
+        let payload = if takes_context { encode(&cx, &At::Plain {}) } else { b"{}".to_vec() };
+        let invocation = Invocation {
+            host: &self.host,
+            entry: &self.entry,
+            site: cx.into(),
+            hook: &self.spec.name,
+            rest: Rest::Nothing,
+        };
+        let said = invocation.run(Told::Arguments(arguments, &payload)).await;
+        match said.map_err(|error| ToolError::new(error.to_string()))? {
+            Said::Text(text) => Ok(ToolOutput::text(text)),
+            _ => Err(ToolError::new("the function gave no result")),
+        }
+    }
+}
+
+impl fmt::Debug for PythonTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PythonTool")
+            .field("name", &self.spec.name)
+            .field("file", &self.entry.function.file.path())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,7 @@
+//! Commands as hooks, with real processes.
+
+mod asks;
+mod faults;
+mod leftovers;
+mod points;
+mod support;

@@ -1,0 +1,217 @@
+//! What a function gets to see, what it may change, and what it prints.
+
+use crate::support::Lab;
+use serde_json::json;
+use tenure_core::chat::Chat;
+use tenure_core::event::LogStream;
+use tenure_core::hook::Point;
+use tenure_core::message::Message;
+
+#[tokio::test]
+async fn the_context_has_what_the_point_has() {
+    let lab = Lab::new(
+        r#"
+import json, os
+def look(ctx, input):
+    seen = [ctx.agent.name, ctx.agent_name, ctx.agent.id == ctx.instance_id, ctx.hook_type,
+            ctx.config.name, ctx.config.model, ctx.context, ctx.has_context, ctx.input, input,
+            ctx.agent.phase, ctx.agent.state, ctx.get_agent("nobody"), "x" in ctx.agent_registry,
+            __name__.startswith("tenure_hook_"), os.path.basename(__file__), ctx.attempt,
+            ctx.resumed, os.getcwd() == os.path.realpath(os.path.dirname(__file__))]
+    return {"finish": json.dumps(seen)}
+"#,
+    );
+    let agent = lab.started(lab.agent().with_lifecycle(lab.hook("look", Point::BeforeAgent))).await;
+    let report = agent.run("hello").await.expect("it finishes");
+    let seen: serde_json::Value = serde_json::from_str(report.output()).expect("json");
+    assert_eq!(
+        seen,
+        json!([
+            "agent",
+            "agent",
+            true,
+            "before_agent",
+            "agent",
+            null,
+            null,
+            false,
+            "hello",
+            "hello",
+            "processing_user_input",
+            "busy",
+            null,
+            false,
+            true,
+            "hooks.py",
+            1,
+            false,
+            true
+        ])
+    );
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_hook_prints_is_logged_under_its_name() {
+    let mut lab = Lab::new(
+        r#"
+import sys, os
+def talk(ctx):
+    print("one"); print("two", end=""); print(" three")
+    print("wrong", file=sys.stderr)
+    sys.stdout.buffer.write(b"raw \xff\n")
+    ctx.log("said")
+    print("unended", end="")
+async def later(ctx):
+    print("later")
+def child(ctx):
+    os.system("echo from a child")
+"#,
+    );
+    let agent = lab.agent();
+    let agent = ["talk", "later", "child"]
+        .into_iter()
+        .fold(agent, |agent, name| agent.with_lifecycle(lab.hook(name, Point::BeforeAgent)));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it goes on");
+    // What children write comes by another way, and at the latest with the next call.
+    let mut lines = lab.logged();
+    for _ in 0..200 {
+        if lines.iter().any(|(_, _, line)| line == "from a child") {
+            break;
+        }
+        agent.run("hello").await.expect("it goes on");
+        lines.extend(lab.logged());
+    }
+    let of = |name: &str| -> Vec<(LogStream, String)> {
+        let lines = lines.iter().filter(|(source, _, _)| source == name);
+        lines.map(|(_, stream, line)| (*stream, line.clone())).collect()
+    };
+    let talk = of("talk");
+    assert_eq!(
+        talk[..6],
+        [
+            (LogStream::Stdout, "one".to_owned()),
+            (LogStream::Stdout, "two three".to_owned()),
+            (LogStream::Stderr, "wrong".to_owned()),
+            (LogStream::Stdout, "raw \u{fffd}".to_owned()),
+            (LogStream::Host, "said".to_owned()),
+            (LogStream::Stdout, "unended".to_owned()),
+        ]
+    );
+    assert_eq!(of("later")[0], (LogStream::Stdout, "later".to_owned()));
+    assert!(lines.iter().any(|(_, _, line)| line == "from a child"), "{lines:?}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_hook_changes_input_request_and_output() {
+    let lab = Lab::new(
+        r#"
+def shout(ctx):
+    ctx.input = ctx.input.upper()
+async def prefix(ctx):
+    ctx.request.messages[-1]["text"] += "!"
+    ctx.request.instruction = "be brief"
+def end(ctx):
+    assert ctx.outcome == "ok"
+    ctx.output = ctx.output + "?"
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("shout", Point::BeforeAgent))
+        .with_lifecycle(lab.hook("prefix", Point::BeforeModel))
+        .with_lifecycle(lab.hook("end", Point::AfterAgent));
+    let agent = lab.started(agent).await;
+    let report = agent.run("hello").await.expect("it goes on");
+    assert_eq!(report.output(), "HELLO!?");
+    assert_eq!(agent.history().iter().next().map(Message::text), Some("HELLO"));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn state_goes_to_the_agent_and_live_objects_stay_in_the_worker() {
+    let lab = Lab::new(
+        r#"
+import threading
+def start(ctx):
+    ctx.state["count"] = 1
+    ctx.state["lock"] = threading.Lock()
+def turn(ctx):
+    ctx.state["count"] += 1
+    ctx.state.setdefault("seen", []).append(ctx.input)
+    assert ctx.state["lock"].acquire()
+    ctx.state["lock"].release()
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    for text in ["a", "b"] {
+        agent.run(text).await.expect("it goes on");
+    }
+    assert_eq!(agent.state_value("count"), Some(json!(3)));
+    assert_eq!(agent.state_value("seen"), Some(json!(["a", "b"])));
+    assert_eq!(agent.state_value("lock"), Some(json!({ "$live": "lock" })));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn state_that_the_agent_does_not_own_is_refused() {
+    let lab = Lab::new("def grab(ctx):\n    ctx.state['trace_id'] = 'mine'\n");
+    let agent = lab.agent().with_lifecycle(lab.hook("grab", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let error = agent.run("hello").await.expect_err("it may not");
+    assert!(error.to_string().contains("trace_id"), "{error}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn context_variables_are_the_chats_and_survive_between_hooks() {
+    let lab = Lab::new(
+        r#"
+def begin(ctx, context_variables):
+    context_variables.data["topic"] = "tea"
+    context_variables["pool"] = object()
+def look(ctx, context_variables):
+    assert context_variables.get("pool") is not None
+    context_variables.set("topic", context_variables.data["topic"] + "!")
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("begin", Point::BeforeChat))
+        .with_lifecycle(lab.hook("look", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let chat = Chat::new("chat-1", [agent.clone()]);
+    let result =
+        chat.run(async |chat: &Chat| agent.request("hello").in_chat(chat).run().await).await;
+    assert!(chat.failures().is_empty(), "{:?}", chat.failures());
+    drop(result);
+    assert_eq!(chat.variable("topic"), Some(json!("tea!")));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_package_for_authors_can_be_imported_and_its_helpers_decide() {
+    let lab = Lab::new(
+        r#"
+import tenure
+def check(ctx: tenure.HookContext):
+    if ctx.input == "raise":
+        raise tenure.Denied("not that")
+    return tenure.deny("no") if ctx.input == "bad" else None
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("check", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    assert_eq!(agent.run("good").await.expect("it may").output(), "good");
+    for (text, reason) in [("bad", "no"), ("raise", "not that")] {
+        let error = agent.run(text).await.expect_err("it is refused");
+        assert!(error.is_denied() && error.to_string().contains(reason), "{error}");
+    }
+    agent.shutdown().await;
+}

@@ -1,0 +1,204 @@
+//! `next`, `ask` and `step`, from plain functions and from coroutines.
+
+use crate::support::Lab;
+use serde_json::{Value, json};
+use tenure_core::ask::{Answer, PendingAsk};
+use tenure_core::hook::Point;
+use tenure_core::step::MemoryStepLog;
+use tenure_core::tool::{FnTool, Tool, ToolOutput, ToolSpec};
+
+fn clock() -> impl Tool {
+    FnTool::new(ToolSpec::new("clock", "tells the time"), |arguments: &Value| {
+        Ok(ToolOutput::text(format!("noon {}", arguments["zone"].as_str().unwrap_or("?"))))
+    })
+}
+
+const CALL: &str = r#"***CALL_TOOL clock {"zone": "UTC"}"#;
+
+#[tokio::test]
+async fn a_wrap_hands_on_changes_and_replaces_what_next_gives() {
+    let lab = Lab::new(
+        r#"
+import asyncio
+def handed_on(ctx):
+    return ctx.next()
+def changed(ctx, next):
+    ctx.arguments["zone"] = ctx.arguments["zone"].lower()
+    result = next()
+    result.content += "!"
+    return result
+async def replaced(ctx):
+    assert ctx.tool_name == "clock" and ctx.tool.name == "clock", ctx.tool_name
+    return "midnight"
+async def twice(ctx):
+    first, second = await asyncio.gather(ctx.next({"zone": "a"}), ctx.next({"zone": "b"}))
+    third = await ctx.next()
+    return first.content + second.content + third.content
+def denies(ctx):
+    return {"deny": "not now"}
+"#,
+    );
+    for (name, output) in [
+        ("handed_on", "noon UTC"),
+        ("changed", "noon utc!"),
+        ("replaced", "midnight"),
+        ("twice", "noon anoon bnoon UTC"),
+    ] {
+        let agent = lab.agent().tool(clock()).with_lifecycle(lab.hook(name, Point::WrapToolCall));
+        let agent = lab.started(agent).await;
+        let report = agent.run(CALL).await.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert_eq!(report.output(), output, "{name}");
+        agent.shutdown().await;
+    }
+    let agent = lab.agent().tool(clock()).with_lifecycle(lab.hook("denies", Point::WrapToolCall));
+    let agent = lab.started(agent).await;
+    let report = agent.run(CALL).await;
+    let said = report.map_or_else(|error| error.to_string(), |report| report.output().to_owned());
+    assert!(said.contains("not now") && !said.contains("noon"), "{said}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_wrap_of_the_model_may_try_again() {
+    use tenure_core::model::ModelErrorKind;
+    use tenure_models::Scripted;
+    let source = |def: &str, wait: &str| {
+        format!(
+            r#"
+import tenure
+{def} retries(ctx, next):
+    try:
+        return {wait} next()
+    except tenure.NextError as error:
+        assert error.kind == "model", error.kind
+    result = {wait} next({{"instruction": "again"}})
+    result.text = result.text.upper()
+    return result
+{def} passes_on(ctx):
+    return {wait} ctx.next()
+"#
+        )
+    };
+    for (def, wait) in [("def", ""), ("async def", "await")] {
+        let lab = Lab::new(&source(def, wait));
+        let model = || Scripted::empty().error(ModelErrorKind::Overloaded, "busy").text("fine");
+        let agent =
+            lab.agent().model(model()).with_lifecycle(lab.hook("retries", Point::WrapModelCall));
+        let agent = lab.started(agent).await;
+        assert_eq!(agent.run("hello").await.expect("the second works").output(), "FINE");
+        agent.shutdown().await;
+
+        let agent =
+            lab.agent().model(model()).with_lifecycle(lab.hook("passes_on", Point::WrapModelCall));
+        let agent = lab.started(agent).await;
+        let error = agent.run("hello").await.expect_err("nobody recovers");
+        let kind = error.model_error().map(|error| error.kind());
+        assert_eq!(kind, Some(ModelErrorKind::Overloaded), "{error:?}");
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrap_that_returns_nothing_is_a_bad_reply() {
+    let lab = Lab::new("def forgets(ctx):\n    ctx.next()\n");
+    let hook = lab.hook("forgets", Point::WrapToolCall);
+    let agent = lab.started(lab.agent().tool(clock()).with_lifecycle(hook)).await;
+    let error = agent.run(CALL).await.expect_err("it forgot to return");
+    assert!(error.to_string().contains("returned None"), "{error}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_person_is_asked() {
+    let lab = Lab::new(
+        r#"
+def plain(ctx):
+    answer = ctx.ask("go on?", action={"what": ctx.input})
+    return {"finish": "%s %s %s" % (answer.decision, answer.value, answer.approved)}
+async def later(ctx):
+    answer = await ctx.ask({"prompt": "go on?", "action": {"what": ctx.input}, "expires": "30s"})
+    return {"finish": "%s %s %s" % (answer.decision, answer.value, answer.approved)}
+def wrong(ctx):
+    ctx.ask({"promt": "?"})
+"#,
+    );
+    for name in ["plain", "later"] {
+        let agent = lab
+            .agent()
+            .on_ask(|ask: &PendingAsk| {
+                Some(match ask.ask.action == Some(json!({ "what": "yes" })) {
+                    true => Answer::Approve,
+                    false => Answer::Reject("no".to_owned()),
+                })
+            })
+            .with_lifecycle(lab.hook(name, Point::BeforeAgent));
+        let agent = lab.started(agent).await;
+        for (input, output) in [("yes", "approve None True"), ("no", "reject no False")] {
+            assert_eq!(agent.run(input).await.expect("it finishes").output(), output, "{name}");
+        }
+        agent.shutdown().await;
+    }
+    let agent =
+        lab.started(lab.agent().with_lifecycle(lab.hook("wrong", Point::BeforeAgent))).await;
+    let error = agent.run("x").await.expect_err("it asked wrongly");
+    assert!(error.to_string().contains("promt"), "{error}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn asking_where_nobody_can_be_asked_is_an_error() {
+    let lab = Lab::new("def start(ctx):\n    ctx.ask('may I?')\n");
+    let agent = lab.agent().with_lifecycle(lab.hook("start", Point::OnStart)).build();
+    let error = agent.expect("built").startup().await.expect_err("nobody can be asked");
+    assert!(error.to_string().contains("on_start"), "{error}");
+}
+
+#[tokio::test]
+async fn a_recorded_step_is_not_run_again() {
+    let lab = Lab::new(
+        r#"
+import os
+def count():
+    path = os.path.dirname(__file__) + "/count"
+    count = int(open(path).read()) + 1 if os.path.exists(path) else 1
+    open(path, "w").write(str(count))
+    return count
+async def acount():
+    return count()
+async def wraps(ctx):
+    first = await ctx.step("first", count)
+    second = await ctx.step("second", acount())
+    third = await ctx.step("third", lambda: acount())
+    return {"result": "%d %d %d" % (first, second, third)}
+def plain(ctx):
+    return str(ctx.step("first", count))
+def fails(ctx):
+    try:
+        ctx.step("first", lambda: 1 / 0)
+    except ZeroDivisionError:
+        return "caught"
+"#,
+    );
+    let log = MemoryStepLog::new();
+    let agent = lab.agent().tool(clock()).with_lifecycle(lab.hook("wraps", Point::WrapToolCall));
+    let agent = lab.started(agent).await;
+    let report = agent.request(CALL).steps(log.clone()).run().await.expect("it works");
+    assert_eq!(report.output(), "1 2 3");
+    agent.shutdown().await;
+
+    for (name, output) in [("plain", "4"), ("fails", "caught")] {
+        let hook = lab.hook(name, Point::WrapToolCall);
+        let agent = lab.started(lab.agent().tool(clock()).with_lifecycle(hook)).await;
+        let report = agent.request(CALL).steps(MemoryStepLog::new()).run().await.expect("it works");
+        assert_eq!(report.output(), output);
+        agent.shutdown().await;
+    }
+
+    // The same run again, with its record: the wrap runs, its steps do not.
+    let agent = lab.agent().tool(clock()).with_lifecycle(lab.hook("wraps", Point::WrapToolCall));
+    let agent = lab.started(agent).await;
+    let report = agent.request(CALL).steps(log.resumed()).run().await.expect("it works");
+    assert_eq!(report.output(), "1 2 3");
+    agent.shutdown().await;
+    assert_eq!(std::fs::read_to_string(lab.path().join("count")).expect("counted"), "4");
+}

@@ -1,0 +1,214 @@
+//! Who shares a worker, for how long, and what is left of it.
+
+use crate::support::{Lab, eventually, is_alive};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tenure_core::hook::Point;
+
+const COUNTING: &str = r#"
+import os
+count = 0
+def start(ctx):
+    global count
+    count += 1
+def turn(ctx):
+    ctx.state["count"] = count
+    ctx.state["pid"] = os.getpid()
+def stop(ctx):
+    open(os.path.dirname(__file__) + "/" + ctx.instance_id, "w").write(str(count))
+"#;
+
+#[tokio::test]
+async fn a_module_is_loaded_once_for_a_life_and_not_shared_with_another() {
+    let lab = Lab::new(COUNTING);
+    let agent = || {
+        lab.agent()
+            .with_lifecycle(lab.host.keeper())
+            .with_lifecycle(lab.hook("start", Point::OnStart))
+            .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+            .with_lifecycle(lab.hook("stop", Point::OnShutdown))
+    };
+    let first = lab.started(agent()).await;
+    let second = lab.started(agent()).await;
+    for agent in [&first, &second] {
+        agent.run("hello").await.expect("it goes on");
+        assert_eq!(agent.state_value("count"), Some(json!(1)));
+    }
+    assert_ne!(first.state_value("pid"), second.state_value("pid"));
+    let pids = lab.host.processes();
+    assert_eq!(pids.len(), 2);
+    for agent in [&first, &second] {
+        agent.shutdown().await;
+        let left = std::fs::read_to_string(lab.path().join(agent.id().to_string()));
+        assert_eq!(left.ok().as_deref(), Some("1"));
+    }
+    assert_eq!(lab.host.processes().len(), 0, "the keeper ended them");
+    for pid in pids {
+        eventually("the worker is gone", || !is_alive(&pid.to_string())).await;
+    }
+}
+
+#[tokio::test]
+async fn a_group_shares_a_worker_and_a_clone_that_of_its_family() {
+    let lab = Lab::new(COUNTING);
+    let agent = || {
+        lab.agent()
+            .with_lifecycle(lab.hook("start", Point::OnStart))
+            .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+    };
+    let (first, second) = (agent().build().expect("built"), agent().build().expect("built"));
+    for agent in [&first, &second] {
+        lab.host.join(agent.id(), "chat");
+        agent.startup().await.expect("it starts");
+    }
+    let clone = first.spawn_detached_instance(None).await.expect("a clone");
+    for agent in [&first, &second, &clone] {
+        agent.run("hello").await.expect("it goes on");
+        assert_eq!(agent.state_value("count"), Some(json!(3)));
+    }
+    assert_eq!(lab.host.processes().len(), 1);
+    clone.shutdown().await;
+    first.shutdown().await;
+    second.shutdown().await;
+    lab.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn live_objects_are_gone_after_a_crash() {
+    let lab = Lab::new(
+        r#"
+import os
+def turn(ctx):
+    if ctx.input == "crash":
+        os.abort()
+    found = "pool" in ctx.state
+    ctx.state["pool"] = object()
+    return {"finish": str(found)}
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    for (text, found) in [("a", "False"), ("b", "True")] {
+        assert_eq!(agent.run(text).await.expect("it finishes").output(), found);
+    }
+    agent.run("crash").await.expect_err("it crashes");
+    assert_eq!(agent.run("c").await.expect("it finishes").output(), "False");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_hundred_coroutines_and_ten_sleeping_functions_run_side_by_side() {
+    let lab = Lab::new(
+        r#"
+import asyncio, time
+async def later(ctx):
+    await asyncio.sleep(0.3)
+def sleeps(ctx):
+    time.sleep(0.3)
+"#,
+    );
+    for (name, count) in [("later", 100), ("sleeps", 10)] {
+        let mut agents = Vec::new();
+        for _ in 0..count {
+            let agent = lab.agent().with_lifecycle(lab.hook(name, Point::BeforeAgent));
+            let agent = lab.started(agent).await;
+            lab.host.join(agent.id(), "all");
+            agents.push(agent);
+        }
+        agents[0].run("warm").await.expect("it goes on");
+        let since = Instant::now();
+        let runs = agents.iter().map(|agent| agent.run("hello"));
+        for result in futures_util::future::join_all(runs).await {
+            result.expect("it goes on");
+        }
+        let one_by_one = Duration::from_millis(300) * count;
+        assert!(since.elapsed() < one_by_one / 2, "{name}: {:?}", since.elapsed());
+        assert_eq!(lab.host.processes().len(), 1);
+        for agent in agents {
+            agent.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn tasks_that_a_hook_leaves_behind_run_on() {
+    let lab = Lab::new(
+        r#"
+import asyncio
+ticks = []
+async def tick():
+    while True:
+        ticks.append(1)
+        await asyncio.sleep(0.01)
+async def start(ctx):
+    ctx.state["task"] = asyncio.create_task(tick())
+async def look(ctx):
+    return {"finish": str(len(ticks))}
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("look", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let ticks = async || {
+        let report = agent.run("hello").await.expect("it finishes");
+        report.output().parse::<usize>().expect("a number")
+    };
+    let first = ticks().await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(ticks().await >= first + 5);
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn killing_and_dropping_the_host_leaves_nothing() {
+    let lab = Lab::new(COUNTING);
+    let agent = lab.agent().with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it goes on");
+    let pids = lab.host.processes();
+    lab.host.kill();
+    for pid in &pids {
+        eventually("killed", || !is_alive(&pid.to_string())).await;
+    }
+    let error = agent.run("hello").await.expect_err("it is over");
+    assert!(error.to_string().contains("shut down"), "{error}");
+    agent.shutdown().await;
+
+    let lab = Lab::new(COUNTING);
+    let agent = lab.agent().with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it goes on");
+    let pids = lab.host.processes();
+    agent.shutdown().await;
+    drop((agent, lab));
+    for pid in &pids {
+        eventually("dropped", || !is_alive(&pid.to_string())).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_closes_its_inbox_costs_the_next_call_nothing() {
+    let lab = Lab::new(
+        r#"
+import os
+def closes(ctx):
+    if ctx.input == "close":
+        for fd in range(64, 70):
+            try:
+                target = os.readlink("/proc/self/fd/%d" % fd)
+            except OSError:
+                continue
+            flags = open("/proc/self/fdinfo/%d" % fd).read().split("flags:")[1].split()[0]
+            if target.startswith("pipe:") and int(flags, 8) & 3 == 0:
+                os.close(fd)
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("closes", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it goes on");
+    let _ = agent.run("close").await;
+    agent.run("hello").await.expect("another worker took its place");
+    agent.shutdown().await;
+}
