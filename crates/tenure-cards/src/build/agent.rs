@@ -1,0 +1,349 @@
+//! One card, one agent.
+
+use super::DEFAULT_MAX_STEPS;
+use super::assembly::{Built, Settings};
+use super::composed::composition;
+use super::hooks::{Entries, Hosts};
+use super::messages::InitialMessages;
+use super::model::{self, Named, place};
+use super::skills::{self, Skill};
+use super::tools::{HumanInput, ReadSkill};
+use super::trajectory::Trajectory;
+use crate::card::{
+    AgentCard, Card, CardKind, ModelFields, TemplateContext, load_history, render_instruction,
+};
+use crate::compose::Member;
+use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::project::Project;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tenure_core::agent::{AgentBuilder, AgentConfig, AgentRegistry, Blueprint};
+use tenure_core::model::{Model, ModelParams};
+use tenure_hosts::ShellTool;
+use tenure_models::Passthrough;
+
+/// Where agents are built, one after the other, children first.
+pub(super) struct Workshop<'a> {
+    pub(super) project: &'a Project,
+    pub(super) settings: &'a Settings,
+    pub(super) hosts: Hosts<'a>,
+    pub(super) registry: Arc<AgentRegistry>,
+    pub(super) cards: BTreeMap<Arc<str>, &'a Card>,
+    pub(super) built: BTreeMap<Arc<str>, Blueprint>,
+    pub(super) report: Report,
+    pub(super) python: bool,
+}
+
+/// Which agent of a card is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edition {
+    /// The agent itself.
+    Whole,
+    /// What its tool `subagent` runs: no hooks, no helpers of its own. The parent's guards come
+    /// along as they do into every child.
+    Helper,
+}
+
+impl Workshop<'_> {
+    /// Builds the agent of a card; `None` if nothing could be made of it.
+    pub(super) fn build(&mut self, card: &Card, at: usize) -> Option<Built> {
+        let built = match &card.kind {
+            CardKind::Agent(agent) => self.agent(card, agent),
+            CardKind::A2a(_) => {
+                let message = format!("`{}` is an agent elsewhere (type a2a)", card.name);
+                let span = place(card, "type");
+                self.refuse(
+                    card,
+                    Code::NotRunnable,
+                    span,
+                    message,
+                    "agents elsewhere are not in this release",
+                );
+                None
+            }
+            _ => self.composed(card),
+        }?;
+        let (blueprint, entries, model) = built;
+        let history = load_history(card);
+        let remembers = blueprint.config().use_history && model != "playback";
+        Some(Built {
+            name: card.name.clone(),
+            card: at,
+            blueprint,
+            history: (remembers && !history.is_empty()).then_some(history),
+            places: entries.places,
+            children: card.references().iter().map(|child| child.name.clone()).collect(),
+            model,
+        })
+    }
+
+    fn agent(&mut self, card: &Card, agent: &AgentCard) -> Option<(Blueprint, Entries, String)> {
+        self.refuse_fields(card, agent);
+        let skills = skills::skills(&agent.skills, card, self.project, &mut self.report);
+        let (model, named) = self.model(card, &agent.model);
+        let mut entries = Entries::default();
+        self.common_entries(card, Some(&agent.model), &named, &mut entries);
+        entries.tool_hooks(card, &self.hosts);
+        if agent.trim_tool_history {
+            entries.trim(card);
+        }
+        entries.declare(card, &self.hosts, &mut self.report);
+        let mut builder = self.worker(card, agent, &skills, Edition::Whole, &mut entries);
+        if agent.subagents.unwrap_or(agent.smart) {
+            builder = self.with_subagents(builder, card, agent, &skills, &model);
+        }
+        builder = builder.model(model);
+        let blueprint = self.finish(card, builder, &mut entries)?;
+        Some((blueprint, entries, named))
+    }
+
+    fn composed(&mut self, card: &Card) -> Option<(Blueprint, Entries, String)> {
+        let composition = composition(&card.kind)?;
+        let mut builder = AgentBuilder::new(self.config(card, card.name.clone()));
+        if card.instruction.is_some() {
+            builder = self.instruct(builder, card, &[]);
+        }
+        let fields = card.kind.model_fields();
+        let mut llm = None;
+        let mut named = card.card_type().to_string();
+        match fields {
+            Some(fields) => {
+                let (model, name) = self.model(card, fields);
+                (llm, named) = (Some(model), name);
+                self.params(card, fields, &mut builder);
+                if fields.human_input {
+                    let message =
+                        "`human_input` is for agents that call tools themselves".to_owned();
+                    let help = "give it to one of the agents that this one puts together";
+                    self.refuse(card, Code::NotRunnable, place(card, "human_input"), message, help);
+                }
+            }
+            None => {
+                builder.config_mut().use_history = false;
+                if !card.messages.is_empty() {
+                    let message = format!(
+                        "`messages` mean nothing to a {}: it has no model of its own",
+                        card.card_type()
+                    );
+                    let span = place(card, "messages");
+                    let diagnostic =
+                        Diagnostic::new(Code::MeaninglessField, &card.source, span, message);
+                    self.report.push(diagnostic.help("give them to one of its agents"));
+                }
+            }
+        }
+        if let CardKind::Router(router) = &card.kind {
+            self.refuse_mcp(card, &router.mcp);
+        }
+        let mut entries = Entries::default();
+        self.common_entries(card, fields, &named, &mut entries);
+        entries.tool_hooks(card, &self.hosts);
+        entries.declare(card, &self.hosts, &mut self.report);
+        let members: Vec<_> = composition
+            .agents()
+            .into_iter()
+            .filter_map(|name| self.built.get(name))
+            .map(Member::new)
+            .fold(Vec::new(), |mut members: Vec<Member>, member| {
+                if !members.iter().any(|known| known.name() == member.name()) {
+                    members.push(member);
+                }
+                members
+            });
+        let max_steps = builder.config().max_steps;
+        let asks_for_more = fields.is_some_and(|it| it.request_params.max_steps.is_some());
+        builder = composition.apply(builder, &members, llm);
+        if asks_for_more {
+            // What a card says counts, also where it is less than a composition could need.
+            builder.config_mut().max_steps = max_steps;
+        }
+        let blueprint = self.finish(card, builder, &mut entries)?;
+        Some((blueprint, entries, named))
+    }
+
+    /// What every agent has: name, description, limits.
+    fn config(&self, card: &Card, name: Arc<str>) -> AgentConfig {
+        let mut config = AgentConfig::new(name);
+        config.description = card.description.clone().unwrap_or_default();
+        config.max_steps = DEFAULT_MAX_STEPS;
+        let limits = &self.project.config;
+        let set = |limit: Option<tenure_core::hook::Limit>| limit.map(|limit| limit.duration());
+        config.limits.hook = set(limits.hook_limit).unwrap_or(config.limits.hook);
+        config.limits.end = set(limits.end_limit).unwrap_or(config.limits.end);
+        config.limits.ends = set(limits.ends_limit).unwrap_or(config.limits.ends);
+        config.limits.turn = set(limits.turn_limit);
+        config.limits.model = set(limits.model_limit);
+        config.limits.tool = set(limits.tool_limit);
+        config
+    }
+
+    /// Hooks of the platform that a card's fields ask for.
+    fn common_entries(
+        &self,
+        card: &Card,
+        fields: Option<&ModelFields>,
+        model: &str,
+        entries: &mut Entries,
+    ) {
+        if fields.is_some_and(|fields| fields.save_trajectory) {
+            let dir = self.project.root.join(".tenure").join("trajectories");
+            entries.platform(Trajectory { dir }, "save_trajectory");
+        }
+        let remembers = fields.is_some_and(remembers);
+        if fields.is_some() && !remembers && !card.messages.is_empty() && model != "playback" {
+            entries.platform(InitialMessages(load_history(card)), "messages");
+        }
+    }
+
+    /// The agent itself without its model: instruction, parameters, tools, children.
+    pub(super) fn worker(
+        &mut self,
+        card: &Card,
+        agent: &AgentCard,
+        skills: &[Skill],
+        edition: Edition,
+        entries: &mut Entries,
+    ) -> AgentBuilder {
+        let name = match edition {
+            Edition::Whole => card.name.clone(),
+            Edition::Helper => format!("{}.subagent", card.name).into(),
+        };
+        let mut builder = AgentBuilder::new(self.config(card, name));
+        builder = self.instruct(builder, card, skills);
+        self.params(card, &agent.model, &mut builder);
+        for tool in &agent.function_tools {
+            entries.python = true;
+            let spec = (*tool.spec).clone();
+            builder = builder.tool(self.hosts.python.tool(tool.function.clone(), spec));
+        }
+        if agent.shell {
+            let dir = agent.cwd.clone().unwrap_or_else(|| self.project.root.clone());
+            builder = builder.tool(ShellTool::new(dir, self.hosts.environment.clone()));
+        }
+        if agent.model.human_input {
+            builder = builder.tool(HumanInput);
+        }
+        if !skills.is_empty() {
+            builder = builder.tool(ReadSkill { skills: skills.into() });
+        }
+        for child in &agent.agents {
+            builder = self.with_child(builder, child, &agent.children);
+        }
+        builder
+    }
+
+    fn instruct(&mut self, builder: AgentBuilder, card: &Card, skills: &[Skill]) -> AgentBuilder {
+        let mut context = TemplateContext::new(self.project);
+        context.skills = skills::listing(skills);
+        match render_instruction(card, &context) {
+            Ok(mut text) => {
+                let listed =
+                    card.instruction.as_deref().is_none_or(|it| it.contains("{{agentSkills}}"));
+                if !skills.is_empty() && !listed {
+                    text = format!("{text}\n\n{}", context.skills);
+                }
+                builder.instruction(text)
+            }
+            Err(error) => {
+                let span = card.name_span;
+                self.refuse(
+                    card,
+                    Code::CannotBeBuilt,
+                    span,
+                    error.to_string(),
+                    "correct the instruction",
+                );
+                builder
+            }
+        }
+    }
+
+    /// What steers the model, and how far a turn may go.
+    fn params(&mut self, card: &Card, fields: &ModelFields, builder: &mut AgentBuilder) {
+        let request = &fields.request_params;
+        if let Some(mode) =
+            request.tool_result_mode.as_deref().filter(|mode| *mode != "postprocess")
+        {
+            let message = format!("`tool_result_mode: {mode}` cannot be run yet");
+            let help = "leave it out: the model gets to see the results of its tools (postprocess)";
+            self.refuse(card, Code::NotRunnable, place(card, "request_params"), message, help);
+        }
+        let config = builder.config_mut();
+        config.use_history = remembers(fields);
+        if let Some(steps) = request.max_steps {
+            config.max_steps = steps as usize;
+        }
+        if request.parallel_tool_calls == Some(false) {
+            config.max_parallel_tools = 1;
+        }
+        let mut params = ModelParams::default();
+        params.temperature = request.temperature.map(|it| it as f32);
+        params.max_tokens = request.max_tokens;
+        if !request.extra.is_empty() {
+            params.extra = Some(Arc::new(request.extra.clone().into()));
+        }
+        config.params = params;
+    }
+
+    /// The agent's model and its name. One that is refused is a passthrough, so that the agent can
+    /// still be explained.
+    fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, String) {
+        let request = fields.request_params.model.as_deref();
+        let (text, field, overridden) = match (&self.settings.model, request, &fields.model) {
+            (Some(text), ..) => (text.as_str(), "model", true),
+            (None, Some(text), _) => (text, "request_params", false),
+            (None, None, Some(text)) => (text.as_str(), "model", false),
+            (None, None, None) => (model::DEFAULT, "model", false),
+        };
+        let named = Named { text, overridden, field };
+        let model = model::model(&named, card, self.project, &mut self.report);
+        if model.is_some() && fields.api_key.is_some() {
+            let message = format!("`api_key` means nothing to the model `{text}`");
+            let span = place(card, "api_key");
+            let diagnostic = Diagnostic::new(Code::MeaninglessField, &card.source, span, message);
+            self.report.push(diagnostic.help("it is kept and not used"));
+        }
+        (model.unwrap_or_else(|| Arc::new(Passthrough::new())), text.to_owned())
+    }
+
+    /// Adds what all agents of a run share, and checks the whole.
+    pub(super) fn finish(
+        &mut self,
+        card: &Card,
+        mut builder: AgentBuilder,
+        entries: &mut Entries,
+    ) -> Option<Blueprint> {
+        if entries.python {
+            self.python = true;
+            // The first entry: the end of the worker is the last end.
+            let rest = std::mem::take(&mut entries.registrations);
+            let places = std::mem::take(&mut entries.places);
+            entries.platform(self.hosts.python.keeper(), "ends the Python worker");
+            entries.registrations.extend(rest);
+            entries.places.extend(places);
+        }
+        for registration in std::mem::take(&mut entries.registrations) {
+            builder = builder.with_lifecycle(registration);
+        }
+        builder = builder.registry(self.registry.clone());
+        if let Some(events) = &self.settings.events {
+            builder = builder.events(events);
+        }
+        if let Some(asker) = &self.settings.asker {
+            builder = builder.on_ask(asker.clone());
+        }
+        match builder.blueprint() {
+            Ok(blueprint) => Some(blueprint),
+            Err(error) => {
+                let span = card.name_span;
+                self.refuse(card, Code::CannotBeBuilt, span, error.to_string(), "correct the card");
+                None
+            }
+        }
+    }
+}
+
+/// Whether a turn sees the turns before it.
+fn remembers(fields: &ModelFields) -> bool {
+    fields.request_params.use_history.unwrap_or(fields.use_history)
+}

@@ -1,0 +1,115 @@
+//! All agents of a run, in the order in which they start.
+
+use super::HookCatalog;
+use super::agent::Workshop;
+use super::hooks::{HookPlace, Hosts};
+use crate::card::Card;
+use crate::check::Loaded;
+use crate::diagnostic::Report;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tenure_core::agent::{AgentRegistry, Blueprint};
+use tenure_core::ask::{Answer, Asker, PendingAsk};
+use tenure_core::event::EventBus;
+use tenure_core::message::History;
+use tenure_hosts::{Environment, PythonHost};
+
+/// What a run says beside its cards.
+#[derive(Clone, Default)]
+pub(crate) struct Settings {
+    /// The model that every card uses in place of its own.
+    pub(crate) model: Option<String>,
+    pub(crate) catalog: HookCatalog,
+    pub(crate) events: Option<EventBus>,
+    pub(crate) asker: Option<SharedAsker>,
+}
+
+/// Somebody who answers for several agents.
+#[derive(Clone)]
+pub(crate) struct SharedAsker(pub(crate) Arc<dyn Asker>);
+
+#[async_trait::async_trait]
+impl Asker for SharedAsker {
+    async fn answer(&self, ask: &PendingAsk) -> Option<Answer> {
+        self.0.answer(ask).await
+    }
+}
+
+/// An agent that can be started.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    pub(crate) name: Arc<str>,
+    /// Its card's place among those loaded.
+    pub(crate) card: usize,
+    pub(crate) blueprint: Blueprint,
+    /// What it has said and heard when it starts.
+    pub(crate) history: Option<History>,
+    pub(crate) places: Vec<HookPlace>,
+    /// The agents that it calls.
+    pub(crate) children: Vec<Arc<str>>,
+    /// The name of its model.
+    pub(crate) model: String,
+}
+
+/// All agents of a run.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    /// Children before parents, then by name.
+    pub(crate) agents: Vec<Built>,
+    /// What was refused, and what means nothing.
+    pub(crate) report: Report,
+    /// Whether any of them needs Python.
+    pub(crate) python: bool,
+}
+
+impl Assembly {
+    /// Builds every card. Executes nothing; what a card asks for and cannot have is in the report,
+    /// and its agent is built without it, so that it can still be explained.
+    pub(crate) fn new(
+        loaded: &Loaded,
+        settings: &Settings,
+        python: &PythonHost,
+        environment: &Environment,
+    ) -> Self {
+        let hosts = Hosts { python, environment, catalog: &settings.catalog };
+        let mut workshop = Workshop {
+            project: &loaded.project,
+            settings,
+            hosts,
+            registry: Arc::new(AgentRegistry::new()),
+            cards: loaded.cards.iter().map(|card| (card.name.clone(), card)).collect(),
+            built: BTreeMap::new(),
+            report: Report::new(),
+            python: false,
+        };
+        let mut agents = Vec::new();
+        for at in start_order(&loaded.cards) {
+            if let Some(built) = workshop.build(&loaded.cards[at], at) {
+                workshop.built.insert(built.name.clone(), built.blueprint.clone());
+                agents.push(built);
+            }
+        }
+        Self { agents, report: workshop.report, python: workshop.python }
+    }
+}
+
+/// Children before parents; of those that could come next, the first by name. Cards that name each
+/// other in a circle are left out: checking has refused them.
+fn start_order(cards: &[Card]) -> Vec<usize> {
+    let places: BTreeMap<&str, usize> =
+        cards.iter().enumerate().map(|(at, card)| (&*card.name, at)).collect();
+    let needs = |card: &Card| -> BTreeSet<usize> {
+        card.references().iter().filter_map(|child| places.get(&*child.name)).copied().collect()
+    };
+    let mut waiting: BTreeMap<(&str, usize), BTreeSet<usize>> =
+        cards.iter().enumerate().map(|(at, card)| ((&*card.name, at), needs(card))).collect();
+    let mut order = Vec::with_capacity(cards.len());
+    while let Some(&next) = waiting.iter().find(|(_, needs)| needs.is_empty()).map(|(key, _)| key) {
+        waiting.remove(&next);
+        for needs in waiting.values_mut() {
+            needs.remove(&next.1);
+        }
+        order.push(next.1);
+    }
+    order
+}

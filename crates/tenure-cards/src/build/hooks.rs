@@ -1,0 +1,250 @@
+//! A card's hooks as entries of its agent's chain.
+
+use super::HookCatalog;
+use super::catalog::CatalogError;
+use crate::card::Card;
+use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::hook::{Condition, Declared, DeclaredHook, On, Run};
+use crate::source::Span;
+use std::sync::Arc;
+use tenure_core::hook::{AgentLifecycle, Origin, Point, Points, Policy, Registration, hook};
+use tenure_hosts::{CommandHook, Environment, PythonHost, Role, TrimToolHistory};
+
+/// What hooks are made with.
+pub(super) struct Hosts<'a> {
+    pub(super) python: &'a PythonHost,
+    pub(super) environment: &'a Environment,
+    pub(super) catalog: &'a HookCatalog,
+}
+
+/// Where a hook is declared, for whoever explains it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HookPlace {
+    /// The name of its entry.
+    pub(crate) name: Arc<str>,
+    /// The file and line that declare it; none for the platform's own.
+    pub(crate) declared: Option<String>,
+    /// What runs.
+    pub(crate) runs: String,
+    /// Its condition.
+    pub(crate) when: Option<String>,
+    /// How often a failed call is made again.
+    pub(crate) retries: u32,
+}
+
+/// The entries of a card's chain.
+#[derive(Default)]
+pub(super) struct Entries {
+    pub(super) registrations: Vec<Registration>,
+    pub(super) places: Vec<HookPlace>,
+    /// Whether any of them needs Python.
+    pub(super) python: bool,
+}
+
+impl Entries {
+    /// Adds a hook of the platform's own.
+    pub(super) fn platform(&mut self, own: impl AgentLifecycle, runs: &str) {
+        let name: Arc<str> = own.name().into();
+        self.places.push(HookPlace {
+            name: name.clone(),
+            declared: None,
+            runs: runs.to_owned(),
+            when: None,
+            retries: 0,
+        });
+        self.registrations.push(hook(own).named(name).origin(Origin::Platform));
+    }
+
+    /// Adds fast-agent's five, as one entry.
+    pub(super) fn tool_hooks(&mut self, card: &Card, hosts: &Hosts<'_>) {
+        let tool_hooks = &card.hooks.tool_hooks;
+        if tool_hooks.is_empty() {
+            return;
+        }
+        let runs = tool_hooks.iter().map(|(name, hook)| format!("{name}: {}", hook.spec));
+        let runs = runs.collect::<Vec<_>>().join(", ");
+        self.of_field("tool_hooks", card, hosts.python.tool_hooks(tool_hooks.functions()), runs);
+        self.python = true;
+    }
+
+    /// Adds what `trim_tool_history` asks for; after the tool hooks, which then see all of a turn.
+    pub(super) fn trim(&mut self, card: &Card) {
+        let runs = "keeps the last tool calls of a turn".to_owned();
+        self.of_field("trim_tool_history", card, TrimToolHistory, runs);
+    }
+
+    /// Adds a hook that stands for a field of the card, under the field's name.
+    fn of_field(&mut self, field: &str, card: &Card, own: impl AgentLifecycle, runs: String) {
+        let name: Arc<str> = field.into();
+        let span = super::model::place(card, field);
+        self.places.push(HookPlace {
+            name: name.clone(),
+            declared: Some(line(card, span.start)),
+            runs,
+            when: None,
+            retries: 0,
+        });
+        self.registrations.push(hook(own).named(name).origin(Origin::Card));
+    }
+
+    /// Adds `lifecycle_hooks` and `hooks`.
+    ///
+    /// Of `lifecycle_hooks` the end comes first: an end runs for every entry that a start has
+    /// passed, so it runs also if its own beginning failed.
+    pub(super) fn declare(&mut self, card: &Card, hosts: &Hosts<'_>, report: &mut Report) {
+        let lifecycle = card.tree().field("lifecycle_hooks").map(|node| node.span);
+        let is_last_end = |declared: &DeclaredHook| {
+            let inside =
+                |span: Span| span.start <= declared.span.start && declared.span.end <= span.end;
+            lifecycle.is_some_and(inside)
+                && declared.on == On::Points(Points::from(Point::OnShutdown))
+        };
+        let mut all: Vec<_> = card.hooks.declared.iter().collect();
+        all.sort_by_key(|declared| !is_last_end(declared));
+        for declared in all {
+            if let Some((registration, runs)) = self.one(declared, card, hosts, report) {
+                self.registrations.push(registration);
+                self.places.push(HookPlace {
+                    name: declared.name.clone(),
+                    declared: Some(line(card, declared.span.start)),
+                    runs,
+                    when: declared.when.as_ref().map(|when| when.expression.clone()),
+                    retries: declared.retries,
+                });
+            }
+        }
+    }
+
+    fn one(
+        &mut self,
+        declared: &DeclaredHook,
+        card: &Card,
+        hosts: &Hosts<'_>,
+        report: &mut Report,
+    ) -> Option<(Registration, String)> {
+        let points = match &declared.on {
+            On::Points(points) => *points,
+            On::Transition { .. } => Point::OnTransition.into(),
+            On::Own => Points::ALL,
+        };
+        let role = match declared.policy {
+            Some(Policy::Deny) => Role::Guard,
+            _ => Role::Other,
+        };
+        let (registration, runs) = match &declared.run {
+            Run::Python(python) => {
+                self.python = true;
+                let own = hosts.python.hook(python.function.clone(), points).role(role);
+                (hook(own.named(declared.name.clone())), python.spec.clone())
+            }
+            Run::Command(command) => {
+                let own = CommandHook::new(
+                    command.argv.clone(),
+                    points,
+                    command.dir.clone(),
+                    hosts.environment.clone(),
+                );
+                let own = own.role(role).named(declared.name.clone());
+                (hook(own), command.written.join(" "))
+            }
+            Run::Use { name, with } => {
+                let registration = match hosts.catalog.make(name, with) {
+                    Ok(registration) => registration,
+                    Err(error) => {
+                        report.push(refused(error, name, declared, card, hosts.catalog));
+                        return None;
+                    }
+                };
+                let registration = match declared.on {
+                    On::Own => registration,
+                    _ => registration.only(points),
+                };
+                (registration, format!("use {name}"))
+            }
+        };
+        let mut registration = registration.named(declared.name.clone()).origin(Origin::Card);
+        if let Some(policy) = declared.policy {
+            registration = registration.policy(policy);
+        }
+        if let Some(limit) = declared.timeout {
+            registration = registration.limited(limit);
+        }
+        if let On::Transition { from, to } = &declared.on {
+            registration = registration.on(*from, *to);
+        }
+        let guards = if registration.is_guard() { Role::Guard } else { role };
+        registration = conditioned(registration, declared, guards, card, report)?;
+        registration = registration.order(declared.order);
+        for name in &declared.before {
+            registration = registration.before(name.clone());
+        }
+        for name in &declared.after {
+            registration = registration.after(name.clone());
+        }
+        Some((registration, runs))
+    }
+}
+
+/// Puts the condition and the repetitions around a hook that has any.
+fn conditioned(
+    registration: Registration,
+    declared: &DeclaredHook,
+    role: Role,
+    card: &Card,
+    report: &mut Report,
+) -> Option<Registration> {
+    if declared.when.is_none() && declared.retries == 0 {
+        return Some(registration);
+    }
+    let condition = match declared.when.as_ref().map(|when| Condition::compile(&when.expression)) {
+        None => None,
+        Some(Ok(condition)) => Some(condition),
+        Some(Err(error)) => {
+            let message = format!("the condition of the hook `{}`: {error}", declared.name);
+            let span = declared.when.as_ref().map_or(declared.span, |when| when.span);
+            report.push(Diagnostic::new(Code::BadCondition, &card.source, span, message));
+            return None;
+        }
+    };
+    Some(registration.map_hook(|inner| {
+        let mut wrapped =
+            Declared::new(inner, declared.name.clone(), role).retries(declared.retries);
+        if let Some(condition) = condition {
+            wrapped = wrapped.when(condition);
+        }
+        if let Some(backoff) = declared.backoff {
+            wrapped = wrapped.backoff(backoff);
+        }
+        Arc::new(wrapped)
+    }))
+}
+
+fn refused(
+    error: CatalogError,
+    name: &str,
+    declared: &DeclaredHook,
+    card: &Card,
+    catalog: &HookCatalog,
+) -> Diagnostic {
+    let (message, help) = match error {
+        CatalogError::Unknown => {
+            let known: Vec<_> = catalog.names().collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            (
+                format!("no hook is registered under the name `{name}`"),
+                format!("registered are: {known}"),
+            )
+        }
+        CatalogError::Refused(why) => (
+            format!("the hook `{name}` cannot be made: {why}"),
+            "see what the hook takes by `with`".to_owned(),
+        ),
+    };
+    Diagnostic::new(Code::UnknownUse, &card.source, declared.span, message).help(help)
+}
+
+/// The file and line of a place in a card.
+pub(super) fn line(card: &Card, at: u32) -> String {
+    let place = card.source.line_col(at as usize);
+    format!("{}:{}", card.source.path().display(), place.line)
+}

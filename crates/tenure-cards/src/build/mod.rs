@@ -1,0 +1,26 @@
+//! From cards to agents that can be started.
+//!
+//! Building executes nothing: no interpreter is looked for, no process is started. What a card asks
+//! for and this release cannot do is refused here, at the field that asks for it, all of it at once
+//! (G13 and "accepted works, or is refused").
+
+mod agent;
+mod assembly;
+mod catalog;
+mod children;
+mod composed;
+mod hooks;
+mod messages;
+mod model;
+mod refuse;
+mod skills;
+mod tools;
+mod trajectory;
+
+pub(crate) use assembly::{Assembly, Built, Settings, SharedAsker};
+pub use catalog::HookCatalog;
+pub(crate) use hooks::HookPlace;
+
+/// The most model calls that a turn of a card's agent may make, unless `max_iterations` says
+/// otherwise.
+pub const DEFAULT_MAX_STEPS: usize = 20;

@@ -1,0 +1,130 @@
+//! `${VAR}` and `${VAR:default}`.
+
+use crate::source::Span;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Where the values of `${VAR}` come from.
+#[derive(Clone)]
+pub struct Environ(Arc<Lookup>);
+
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Environ {
+    /// The environment of this process.
+    pub fn process() -> Self {
+        Self(Arc::new(|name| std::env::var(name).ok()))
+    }
+
+    /// These values and no others.
+    pub fn of<K: Into<String>, V: Into<String>>(values: impl IntoIterator<Item = (K, V)>) -> Self {
+        let values: HashMap<String, String> =
+            values.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self(Arc::new(move |name| values.get(name).cloned()))
+    }
+
+    /// No values at all.
+    pub fn empty() -> Self {
+        Self(Arc::new(|_| None))
+    }
+
+    /// The value of `name`.
+    pub fn value(&self, name: &str) -> Option<String> {
+        (self.0)(name)
+    }
+}
+
+impl fmt::Debug for Environ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Environ")
+    }
+}
+
+/// A `${VAR}` of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expansion {
+    /// The variable.
+    pub name: String,
+    /// Whether it was set, or has a default; one that is neither stays as it is written.
+    pub is_resolved: bool,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// Expands `text`, and tells `found` of each variable and whether it could be resolved.
+pub(crate) fn expand(text: &str, environ: &Environ, mut found: impl FnMut(&str, bool)) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        let inner = &behind[2..];
+        let parsed = inner.find('}').and_then(|end| {
+            let (name, default) = match inner[..end].split_once(':') {
+                Some((name, default)) => (name, Some(default)),
+                None => (&inner[..end], None),
+            };
+            is_name(name).then_some((name, default, end))
+        });
+        let Some((name, default, end)) = parsed else {
+            out.push_str("${");
+            rest = inner;
+            continue;
+        };
+        let value = environ.value(name).or_else(|| default.map(str::to_owned));
+        found(name, value.is_some());
+        match value {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(&behind[..end + 3]),
+        }
+        rest = &inner[end + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Expands `text`.
+pub(crate) fn expand_text(text: &str, environ: &Environ) -> String {
+    expand(text, environ, |_, _| ())
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_beats_default_and_unset_stays_literal() {
+        let environ = Environ::of([("A", "1"), ("EMPTY", "")]);
+        for (text, expected) in [
+            ("${A}", "1"),
+            ("x${A}y${A}", "x1y1"),
+            ("${A:2}", "1"),
+            ("${B:2}", "2"),
+            ("${B:}", ""),
+            ("${EMPTY:2}", ""),
+            ("${B}", "${B}"),
+            ("${B:http://x:1}", "http://x:1"),
+            ("${", "${"),
+            ("${A", "${A"),
+            ("${}", "${}"),
+            ("${1A}", "${1A}"),
+            ("$A {A} $${A}", "$A {A} $1"),
+            ("é${A}é", "é1é"),
+        ] {
+            assert_eq!(expand(text, &environ, |_, _| ()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_not_expanded_again() {
+        let environ = Environ::of([("A", "${B}"), ("B", "no")]);
+        assert_eq!(expand("${A}", &environ, |_, _| ()), "${B}");
+    }
+}

@@ -1,0 +1,162 @@
+//! `function_tools` and `commands`.
+
+use crate::card::{CodeTool, FunctionTool, PluginCommand, present};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::hook::SpecScope;
+use crate::python::tool_spec;
+use crate::source::{Node, Span, Value};
+use std::sync::Arc;
+
+pub(super) fn read(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<FunctionTool> {
+    let Some(node) = present(tree, "function_tools") else { return Vec::new() };
+    match &node.value {
+        Value::Text(_) => one(node, scope).into_iter().collect(),
+        Value::List(items) => items.iter().filter_map(|item| one(item, scope)).collect(),
+        _ => {
+            scope.reader.wrong_kind("function_tools", "a spec or a list of specs", node);
+            Vec::new()
+        }
+    }
+}
+
+fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
+    let (text, span, code) = match &node.value {
+        Value::Text(text) => (scope.reader.expanded(text, node.span), node.span, None),
+        Value::Map(_) => {
+            let fields = ["entrypoint", "variant", "code_arg", "language"];
+            scope.reader.only(node, "a function tool", &fields, Code::UnknownField);
+            let code = variant(node, scope);
+            let Some(entry) = present(node, "entrypoint") else {
+                scope.reader.problem_help(
+                    Code::MissingField,
+                    node.span,
+                    "this tool does not say which function it is",
+                    "add `entrypoint: file.py:function`",
+                );
+                return None;
+            };
+            (scope.reader.words_of("entrypoint", entry)?, entry.span, code)
+        }
+        _ => {
+            let wanted = "a spec `file.py:function` or a mapping with `entrypoint`";
+            scope.reader.wrong_kind("an entry of function_tools", wanted, node);
+            return None;
+        }
+    };
+    tool(&text, span, code, scope)
+}
+
+fn variant(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<CodeTool> {
+    let variant = scope.reader.one_of(node, "variant", &[("code", ())]);
+    let code_arg = scope.reader.words(node, "code_arg");
+    let language = scope.reader.words(node, "language");
+    if variant.is_some() {
+        return Some(CodeTool {
+            code_arg: code_arg.unwrap_or_else(|| "code".into()),
+            language: language.unwrap_or_else(|| "python".into()),
+        });
+    }
+    if present(node, "variant").is_none() {
+        for field in ["code_arg", "language"] {
+            if let Some((key, _)) = node.entry(field) {
+                scope.reader.problem_help(
+                    Code::Contradiction,
+                    key.span,
+                    format!("`{field}` is said of tools with `variant: code`, and this is none"),
+                    format!("add `variant: code`, or remove `{field}`"),
+                );
+            }
+        }
+    }
+    None
+}
+
+fn tool(
+    text: &str,
+    span: Span,
+    code: Option<CodeTool>,
+    scope: &mut SpecScope<'_, '_>,
+) -> Option<FunctionTool> {
+    let found = scope.find(text, span)?;
+    let name = text.rsplit(':').next().unwrap_or_default().trim();
+    let file = text.rsplit_once(':').map_or("", |(file, _)| file.trim());
+    let source = scope.reader.source;
+    let spec = match tool_spec(found.function(), name, found.module()) {
+        Ok(spec) => spec,
+        Err(unfit) => {
+            let line = found.line(unfit.parameter.span);
+            scope.reader.report.push(
+                Diagnostic::new(
+                    Code::ToolParameters,
+                    source,
+                    span,
+                    format!("`{name}` cannot be a tool: it {}", unfit.problem),
+                )
+                .label(format!("see line {line} of {file}"))
+                .help("give the function parameters that have names"),
+            );
+            return None;
+        }
+    };
+    if let Some(code) = &code
+        && spec.parameters["properties"].get(&code.code_arg).is_none()
+    {
+        scope.reader.problem_help(
+            Code::ToolParameters,
+            span,
+            format!("`{name}` has no parameter `{}` for the code", code.code_arg),
+            "name the parameter that takes the code in `code_arg`",
+        );
+        return None;
+    }
+    let takes = found.function().parameters.iter().map(|it| it.name.as_str().into()).collect();
+    Some(FunctionTool {
+        entrypoint: text.trim().to_owned(),
+        function: found.callable(takes),
+        spec: Arc::new(spec),
+        code,
+        span,
+    })
+}
+
+pub(super) fn commands(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<PluginCommand> {
+    let Some(map) = scope.reader.mapping(tree, "commands") else { return Vec::new() };
+    let mut commands = Vec::new();
+    for (key, node) in map.map().unwrap_or_default() {
+        if node.map().is_none() {
+            let wanted = "a mapping with `description` and `handler`";
+            scope.reader.wrong_kind(&format!("commands.{}", key.text), wanted, node);
+            continue;
+        }
+        let fields = ["description", "input_hint", "handler", "key"];
+        scope.reader.only(node, "a command", &fields, Code::UnknownField);
+        for field in ["description", "handler"] {
+            if present(node, field).is_none() {
+                scope.reader.problem_help(
+                    Code::MissingField,
+                    key.span,
+                    format!("the command `{}` needs `{field}`", key.text),
+                    format!("add `{field}`"),
+                );
+            }
+        }
+        let description = scope.reader.words(node, "description");
+        let input_hint = scope.reader.words(node, "input_hint");
+        let short = scope.reader.words(node, "key");
+        let handler = scope.reader.words(node, "handler");
+        let found = match (&handler, present(node, "handler")) {
+            (Some(handler), Some(node)) => scope.find(handler, node.span).is_some(),
+            _ => false,
+        };
+        if let (Some(description), Some(handler), true) = (description, handler, found) {
+            commands.push(PluginCommand {
+                name: key.text.trim_start_matches('/').to_owned(),
+                description,
+                input_hint,
+                handler,
+                key: short,
+            });
+        }
+    }
+    commands
+}

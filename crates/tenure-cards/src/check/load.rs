@@ -1,0 +1,246 @@
+//! Loading.
+
+use super::files::{self, Asked, Candidate, ReadFile};
+use super::together;
+use crate::card::{Card, CardContext, Environ, parse_card};
+use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::project::Project;
+use crate::python::PythonFiles;
+use crate::source::{Source, Span};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How cards are loaded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// Where the values of `${VAR}` come from: the environment of this process.
+    pub environ: Environ,
+    /// The names that `use` may say. None, the default, leaves that to whoever builds the agents.
+    pub registered_hooks: Option<Vec<String>>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self { environ: Environ::process(), registered_hooks: None }
+    }
+}
+
+impl LoadOptions {
+    /// Takes the values of `${VAR}` from here.
+    #[must_use]
+    pub fn environ(mut self, environ: Environ) -> Self {
+        self.environ = environ;
+        self
+    }
+
+    /// Reports a `use` that says none of these names.
+    #[must_use]
+    pub fn registered_hooks<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.registered_hooks = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// The cards of a file or a folder, with everything that is wrong with them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The project that they belong to.
+    pub project: Project,
+    /// The cards that could be read, sorted by file. If the report has errors, some are missing and
+    /// others are not whole: nothing of them may run.
+    pub cards: Vec<Card>,
+    /// What is wrong.
+    pub report: Report,
+}
+
+impl Loaded {
+    /// The card of this name.
+    pub fn card(&self, name: &str) -> Option<&Card> {
+        self.cards.iter().find(|card| &*card.name == name)
+    }
+
+    /// The card that a run without a name talks to: the one that says `default: true`, else the
+    /// only one that no other names, else the first that people may talk to.
+    pub fn default_card(&self) -> Option<&Card> {
+        let open = || self.cards.iter().filter(|card| !card.tool_only);
+        let named: HashSet<&str> =
+            self.cards.iter().flat_map(Card::references).map(|it| &*it.name).collect();
+        open()
+            .find(|card| card.default)
+            .or_else(|| open().find(|card| !named.contains(&*card.name)))
+            .or_else(|| open().next())
+    }
+}
+
+/// Loads a card, or every card of a folder. Executes nothing, opens no connection and never fails:
+/// what is wrong is in the report.
+///
+/// Agents that a card names and that are not loaded are looked for among the files beside it.
+pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
+    let project = Project::find(path);
+    let mut loading = Loading {
+        report: project.report().clone(),
+        project,
+        options,
+        python: PythonFiles::default(),
+        cards: Vec::new(),
+        broken: HashSet::new(),
+        files: HashSet::new(),
+        folders: HashMap::new(),
+    };
+    if path.is_dir() {
+        loading.folder(path);
+    } else {
+        loading.file(&Candidate { path: path.to_owned(), shown: path.to_owned() }, Asked::ByName);
+        loading.beside(path);
+    }
+    let Loading { project, mut cards, mut report, broken, .. } = loading;
+    cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
+    together::check(&cards, &broken, &mut report);
+    Loaded { project, cards, report }
+}
+
+struct Loading<'a> {
+    project: Project,
+    options: &'a LoadOptions,
+    python: PythonFiles,
+    cards: Vec<Card>,
+    /// Names of cards that could not be read: nobody who names them is wrong.
+    broken: HashSet<Arc<str>>,
+    files: HashSet<PathBuf>,
+    /// Folders as they are written, and resolved.
+    folders: HashMap<PathBuf, PathBuf>,
+    report: Report,
+}
+
+impl Loading<'_> {
+    fn folder(&mut self, folder: &Path) {
+        let before = self.report.errors();
+        for candidate in files::list(folder, &mut self.report) {
+            self.file(&candidate, Asked::InFolder);
+        }
+        if self.cards.is_empty() && self.report.errors() == before {
+            let source = Arc::new(Source::new(folder, ""));
+            self.report.push(
+                Diagnostic::new(Code::NoCards, &source, Span::at(0), "the folder holds no card")
+                    .help(
+                        "name a folder with .md or .yaml cards; folders inside it are not searched",
+                    ),
+            );
+        }
+    }
+
+    fn file(&mut self, file: &Candidate, asked: Asked) {
+        let path = self.folder_of(&file.path).join(file.path.file_name().unwrap_or_default());
+        if !self.files.insert(path) {
+            return;
+        }
+        match files::read(file, asked, &mut self.report) {
+            ReadFile::Card(document) => {
+                let mut report = std::mem::take(&mut self.report);
+                self.card(*document, file, &mut report);
+                self.report = report;
+            }
+            ReadFile::Broken => {
+                let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+                self.broken.insert(stem.unwrap_or_default().replace(' ', "_").into());
+            }
+            ReadFile::Skipped => {}
+        }
+    }
+
+    fn card(&mut self, document: crate::source::Document, file: &Candidate, report: &mut Report) {
+        let dir = self.folder_of(&file.path);
+        let context = CardContext {
+            project: &self.project,
+            environ: &self.options.environ,
+            python: &mut self.python,
+            registered: self.options.registered_hooks.as_deref(),
+            dir: &dir,
+        };
+        let parsed = parse_card(document, context, report);
+        match parsed.card {
+            Some(card) => self.cards.push(card),
+            None => {
+                self.broken.insert(parsed.name);
+            }
+        }
+    }
+
+    /// Loads what the cards name from the files beside `path`, until nothing is missing.
+    fn beside(&mut self, path: &Path) {
+        let missing = |loading: &Self| -> Vec<Arc<str>> {
+            let there: HashSet<&str> = loading.cards.iter().map(|card| &*card.name).collect();
+            let named = loading.cards.iter().flat_map(Card::references);
+            named.map(|it| it.name.clone()).filter(|name| !there.contains(&**name)).collect()
+        };
+        if missing(self).is_empty() {
+            return;
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        // The names are found without keeping what is wrong with files that nobody asked for.
+        let mut names: HashMap<Arc<str>, Vec<Candidate>> = HashMap::new();
+        for mut candidate in files::list(folder, &mut Report::new()) {
+            if path.parent().is_none_or(|parent| parent.as_os_str().is_empty()) {
+                candidate.shown = candidate.path.file_name().map(PathBuf::from).unwrap_or_default();
+            }
+            if let Some(name) = self.peek(&candidate) {
+                names.entry(name).or_default().push(candidate);
+            }
+        }
+        loop {
+            let wanted = missing(self);
+            let found: Vec<Candidate> =
+                wanted.iter().filter_map(|name| names.remove(name)).flatten().collect();
+            if found.is_empty() {
+                return;
+            }
+            for candidate in found {
+                self.file(&candidate, Asked::ByName);
+            }
+        }
+    }
+
+    /// The name of the card in a file.
+    fn peek(&mut self, candidate: &Candidate) -> Option<Arc<str>> {
+        let mut report = Report::new();
+        let stem = || {
+            let stem = candidate.path.file_stem()?.to_string_lossy();
+            Some(Arc::<str>::from(stem.replace(' ', "_")))
+        };
+        match files::read(candidate, Asked::InFolder, &mut report) {
+            ReadFile::Card(document) => {
+                match document.tree.field("name").and_then(|it| it.text()) {
+                    Some(name) => {
+                        let name = crate::card::expand(name, &self.options.environ);
+                        Some(name.trim().replace(' ', "_").into())
+                    }
+                    None => stem(),
+                }
+            }
+            ReadFile::Broken => stem(),
+            ReadFile::Skipped => None,
+        }
+    }
+
+    /// The folder that a file is in, resolved. It is the folder of the name, not of what a link
+    /// points to: relative paths are written for it.
+    fn folder_of(&mut self, file: &Path) -> PathBuf {
+        let parent = match file.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if let Some(folder) = self.folders.get(parent) {
+            return folder.clone();
+        }
+        let folder = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        self.folders.insert(parent.to_owned(), folder.clone());
+        folder
+    }
+}

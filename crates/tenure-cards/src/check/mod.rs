@@ -1,0 +1,10 @@
+//! Loading files and folders, and checking the cards together.
+//!
+//! Everything that can be wrong is found here, before anything runs, in all files at once. Nothing
+//! is executed: Python is parsed, programs are looked at, addresses are not opened.
+
+mod files;
+mod load;
+mod together;
+
+pub use load::{LoadOptions, Loaded, load};

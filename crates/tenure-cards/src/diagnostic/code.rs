@@ -1,0 +1,177 @@
+//! The table of diagnostic codes.
+
+use super::Severity;
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $severity:ident, $meaning:literal;)*) => {
+        /// What a diagnostic is about. A code, once published, keeps its meaning for ever.
+        ///
+        /// T01xx files and YAML, T02xx fields and types of cards, T03xx hooks, T04xx Python,
+        /// T05xx references between cards and paths, T06xx project and configuration, T07xx
+        /// what cannot be run, T09xx things that mean nothing.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = concat!($code, ": ", $meaning, ".")] $name,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Code] = &[$(Code::$name),*];
+
+            /// The code as people see and search for it: `T0113`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $code,)* }
+            }
+
+            /// The name of the code in this enum, for tools that want a readable one.
+            pub const fn name(self) -> &'static str {
+                match self { $(Code::$name => stringify!($name),)* }
+            }
+
+            /// One line on what it means.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Code::$name => $meaning,)* }
+            }
+
+            /// How grave it is unless said otherwise.
+            pub const fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+// One line each: name, code, severity, meaning. Keep the codes in ascending order.
+codes! {
+    // T01xx: files and YAML
+    PathMissing = "T0101", Error, "a file or folder that was named is not there";
+    Unreadable = "T0102", Error, "a file cannot be read";
+    TooLarge = "T0103", Error, "a file is larger than 1 MiB";
+    NotUtf8 = "T0104", Error, "a file is not valid UTF-8";
+    UnknownSuffix = "T0105", Error, "a file's suffix is not one of a card";
+    SkillManifest = "T0106", Error, "SKILL.md describes a skill, not an agent";
+    EmptyFile = "T0107", Error, "a file is empty";
+    NoFrontMatter = "T0108", Error, "a Markdown card has no front matter";
+    UnterminatedFrontMatter = "T0109", Error, "front matter has no closing line";
+    TomlFrontMatter = "T0110", Error, "front matter is TOML, cards use YAML";
+    NotAMapping = "T0111", Error, "a card's YAML is not a mapping of fields";
+    InlineHistory = "T0112", Error, "a card's body holds a conversation";
+    YamlSyntax = "T0113", Error, "text is not valid YAML";
+    DuplicateKey = "T0114", Error, "a mapping has the same key twice";
+    KeyNotText = "T0115", Error, "a mapping's key is not text";
+    UnknownTag = "T0116", Error, "a YAML tag is unknown";
+    SeveralDocuments = "T0117", Error, "a file holds more than one YAML document";
+    UnknownAnchor = "T0118", Error, "an alias names an anchor that is not defined before it";
+    TooManyNodes = "T0119", Error, "YAML expands to more than a card may hold";
+    TooDeep = "T0120", Error, "YAML is nested too deeply";
+    BadMerge = "T0121", Error, "a merge key's value is not a mapping or a list of mappings";
+    RecursiveAlias = "T0122", Error, "an alias is inside the value that it stands for";
+    TagMismatch = "T0123", Error, "a value does not fit its YAML tag";
+    YamlReaderFailed = "T0199", Error, "the YAML reader itself failed on a file";
+    // T02xx: fields and types of cards
+    UnknownField = "T0201", Error, "a field is not one of a card";
+    FieldOfOtherType = "T0202", Error, "a field belongs to another type of card";
+    MissingField = "T0203", Error, "a field that is needed is missing";
+    WrongKind = "T0204", Error, "a value is of the wrong kind";
+    OutOfRange = "T0205", Error, "a number is out of range";
+    NotOneOf = "T0206", Error, "a value is not one of those possible";
+    EmptyText = "T0207", Error, "a text is empty";
+    UnknownType = "T0208", Error, "a type of card is unknown";
+    UnknownSchemaVersion = "T0209", Error, "a card's schema version is unknown";
+    Contradiction = "T0210", Error, "two fields contradict each other";
+    InstructionTwice = "T0211", Error, "a card has two instructions";
+    BadInputSchema = "T0212", Error, "a tool's input schema is not valid";
+    TemplateFileMissing = "T0213", Error, "a file that an instruction takes in cannot be taken";
+    TemplateRefused = "T0214", Error, "an instruction asks for something from the network";
+    HistoryMissing = "T0215", Error, "a history file cannot be read";
+    BadHistory = "T0216", Error, "a history file holds no valid conversation";
+    BadFolder = "T0217", Error, "a working directory cannot be used";
+    // T03xx: hooks
+    UnknownHookKey = "T0301", Error, "a hook stands under an unknown name";
+    NotAHook = "T0302", Error, "a hook is neither a spec, a command nor a table";
+    BadSpec = "T0303", Error, "a hook spec is not of the form file.py:function";
+    UnknownHookField = "T0304", Error, "a field is not one of a hook";
+    RunOrUse = "T0305", Error, "a hook needs exactly one of run and use";
+    WithWithoutUse = "T0306", Error, "with is for hooks that are named by use";
+    UnknownPoint = "T0307", Error, "a hook point is unknown";
+    MissingPoint = "T0308", Error, "a hook does not say where it is called";
+    BadTransition = "T0309", Error, "a transition names no phases";
+    BadDuration = "T0310", Error, "a duration of a hook needs a number and a unit";
+    BadPolicy = "T0311", Error, "a policy is unknown";
+    DenyTooLate = "T0312", Error, "a hook cannot deny what has already happened";
+    BadCondition = "T0313", Error, "a condition does not compile";
+    UnknownHookName = "T0314", Error, "an order constraint names no hook";
+    OrderCycle = "T0315", Error, "hooks stand before each other in a circle";
+    DuplicateHookName = "T0316", Error, "two hooks have the same name";
+    BadProgram = "T0317", Error, "a hook's program cannot be run";
+    UnknownUse = "T0318", Error, "no hook is registered under a name";
+    // T04xx: Python
+    PythonFileMissing = "T0401", Error, "a Python file is not there";
+    NotAFile = "T0402", Error, "a path is not a file";
+    OutsideProject = "T0403", Error, "a path leaves the project";
+    LinkOutsideProject = "T0404", Error, "a link leads out of the project";
+    PythonUnreadable = "T0405", Error, "a Python file cannot be read";
+    PythonSyntax = "T0406", Error, "a Python file does not parse";
+    FunctionMissing = "T0407", Error, "a Python file has no such function";
+    NotCallable = "T0408", Error, "a name in a Python file is not a function";
+    NotCheckable = "T0409", Error, "a name in a Python file comes from elsewhere";
+    ParametersDoNotFit = "T0410", Error, "a function's parameters do not fit its use";
+    NextMissing = "T0411", Error, "a function that wraps does not take next";
+    ToolParameters = "T0412", Error, "a tool has parameters that no model could give";
+    // T05xx: cards together
+    DuplicateAgent = "T0501", Error, "two agents have the same name";
+    MissingAgent = "T0502", Error, "an agent that is named is not there";
+    SelfReference = "T0503", Error, "an agent names itself";
+    AgentCycle = "T0504", Error, "agents name each other in a circle";
+    TwoDefaults = "T0505", Error, "two agents are the default";
+    ReservedName = "T0506", Error, "an agent's name is taken";
+    ToolNameClash = "T0507", Error, "two tools of an agent have the same name";
+    NoCards = "T0508", Error, "a folder holds no card";
+    // T06xx: project and configuration
+    ConfigSyntax = "T0601", Error, "tenure.toml is not valid TOML";
+    UnknownSetting = "T0602", Error, "a setting of tenure.toml is unknown";
+    BadSetting = "T0603", Error, "a setting of tenure.toml has a wrong value";
+    // T07xx: what cannot be run
+    NotRunnable = "T0701", Error, "a card asks for something that cannot be run yet";
+    RemoteModel = "T0702", Error, "a model is reached over the network";
+    BadScript = "T0703", Error, "a script of a model cannot be used";
+    BadSkill = "T0704", Error, "a skill cannot be used";
+    CannotBeBuilt = "T0705", Error, "an agent cannot be built";
+    // T09xx: things that mean nothing, or not what they seem to
+    SmartType = "T0901", Warning, "the type smart is an older spelling";
+    UndescribedParameter = "T0902", Warning, "a parameter that a model must give has no description";
+    UnknownTemplate = "T0903", Warning, "a template in an instruction is unknown and stays as it is";
+    MeaninglessField = "T0904", Warning, "a field means nothing";
+    StrayYaml = "T0905", Warning, "a YAML file in a folder of cards is not a card";
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_well_formed_unique_and_ascending() {
+        let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "{codes:?}");
+        for code in Code::ALL {
+            let text = code.as_str();
+            assert!(text.len() == 5 && text.starts_with('T'), "{text}");
+            assert!(text[1..].bytes().all(|byte| byte.is_ascii_digit()), "{text}");
+            assert!(!code.meaning().is_empty() && !code.meaning().ends_with('.'), "{text}");
+        }
+    }
+
+    #[test]
+    fn codes_of_the_ninth_group_are_warnings() {
+        for code in Code::ALL.iter().filter(|code| code.as_str().starts_with("T09")) {
+            assert_eq!(code.severity(), Severity::Warning, "{code}");
+        }
+    }
+}

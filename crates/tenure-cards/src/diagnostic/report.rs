@@ -1,0 +1,217 @@
+//! One problem, and all of them together.
+
+use std::sync::Arc;
+
+use super::Code;
+use crate::source::{Source, Span};
+
+/// How grave a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing runs until it is put right.
+    Error,
+    /// It is likely not what was meant, but things run.
+    Warning,
+}
+
+impl Severity {
+    /// The word people see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// One problem of one file: what it is, where, and what to do about it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// What it is about.
+    pub code: Code,
+    /// How grave it is.
+    pub severity: Severity,
+    /// The file.
+    pub source: Arc<Source>,
+    /// The place in it.
+    pub span: Span,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to write at the marked place of the excerpt.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic with the severity of its code.
+    pub fn new(code: Code, source: &Arc<Source>, span: Span, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity(),
+            source: Arc::clone(source),
+            span,
+            message: message.into(),
+            label: None,
+            help: None,
+        }
+    }
+
+    /// Says something at the marked place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Sets another severity than that of the code.
+    #[must_use]
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    fn order(&self) -> impl Ord + '_ {
+        (self.source.path(), self.span.start, self.code.as_str(), self.span.end, &self.message)
+    }
+}
+
+/// Diagnostics, each once, ordered by file, then place, then code.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    items: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a diagnostic at its place in the order. One that is there already, in file, place,
+    /// code and message, is not added again.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let at = match self.items.last() {
+            Some(last) if last.order() < diagnostic.order() => self.items.len(),
+            _ => self.items.partition_point(|item| item.order() < diagnostic.order()),
+        };
+        let there = self.items.get(at).is_some_and(|item| item.order() == diagnostic.order());
+        if !there {
+            self.items.insert(at, diagnostic);
+        }
+    }
+
+    /// The diagnostics in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.items.iter()
+    }
+
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.count(Severity::Error)
+    }
+
+    /// How many warnings there are.
+    pub fn warnings(&self) -> usize {
+        self.count(Severity::Warning)
+    }
+
+    /// Whether there is an error.
+    pub fn has_errors(&self) -> bool {
+        self.items.iter().any(|item| item.severity == Severity::Error)
+    }
+
+    /// Whether there is nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// How many diagnostics there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.items.iter().filter(|item| item.severity == severity).count()
+    }
+}
+
+impl IntoIterator for Report {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Report {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Extend<Diagnostic> for Report {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
+        for diagnostic in diagnostics {
+            self.push(diagnostic);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &str, start: usize, code: Code) -> Diagnostic {
+        let source = Arc::new(Source::new(path, "some text\nand more\n"));
+        Diagnostic::new(code, &source, Span::new(start, start + 1), "m")
+    }
+
+    #[test]
+    fn diagnostics_are_ordered_by_file_then_place_then_code() {
+        let mut report = Report::new();
+        report.push(at("b.md", 0, Code::YamlSyntax));
+        report.push(at("a.md", 5, Code::YamlSyntax));
+        report.push(at("a.md", 5, Code::NotUtf8));
+        report.push(at("a.md", 1, Code::UnknownTag));
+        let seen: Vec<_> = report
+            .iter()
+            .map(|d| (d.source.path().display().to_string(), d.span.start, d.code.as_str()))
+            .collect();
+        let expected = [("a.md", 1, "T0116"), ("a.md", 5, "T0104"), ("a.md", 5, "T0113")];
+        assert_eq!(seen[..3], expected.map(|(path, at, code)| (path.to_owned(), at, code)));
+        assert_eq!(seen[3].0, "b.md");
+    }
+
+    #[test]
+    fn the_same_diagnostic_is_kept_once() {
+        let mut report = Report::new();
+        report.push(at("a.md", 1, Code::UnknownTag));
+        report.push(at("a.md", 0, Code::UnknownTag));
+        report.push(at("a.md", 1, Code::UnknownTag));
+        assert_eq!(report.len(), 2);
+    }
+
+    #[test]
+    fn errors_and_warnings_are_counted_apart() {
+        let mut report = Report::new();
+        assert!(report.is_empty() && !report.has_errors());
+        report.push(at("a.md", 0, Code::UnknownTag).severity(Severity::Warning));
+        assert!(!report.has_errors());
+        report.push(at("a.md", 1, Code::UnknownTag));
+        assert!(report.has_errors());
+        assert_eq!((report.errors(), report.warnings()), (1, 1));
+    }
+}

@@ -1,0 +1,173 @@
+//! Where a declared hook is called, its policy and its durations.
+
+use super::On;
+use super::spec::SpecScope;
+use crate::card::{list_words, present};
+use crate::diagnostic::Code;
+use crate::nearest::nearest;
+use crate::source::{Node, Span, Value};
+use tenure_core::hook::{Limit, Point, Points, Policy};
+use tenure_core::phase::{Phase, PhasePattern};
+
+impl SpecScope<'_, '_> {
+    /// Where the hook is called.
+    pub(super) fn on(&mut self, node: &Node) -> Option<On> {
+        match &node.value {
+            Value::Text(text) if text.contains("->") => self.transition(text, node.span),
+            Value::Text(text) => self.point(text, node.span).map(|point| On::Points(point.into())),
+            Value::List(items) if items.is_empty() => {
+                self.reader.problem_help(
+                    Code::MissingPoint,
+                    node.span,
+                    "`on` is an empty list, so this hook would never be called",
+                    "name at least one point",
+                );
+                None
+            }
+            Value::List(items) => {
+                let mut points = Some(Points::NONE);
+                for item in items {
+                    let point = match &item.value {
+                        Value::Text(text) if text.contains("->") => {
+                            self.reader.problem_help(
+                                Code::BadTransition,
+                                item.span,
+                                "a transition cannot stand in a list",
+                                format!("write a hook of its own with `on: \"{}\"`", text.trim()),
+                            );
+                            None
+                        }
+                        Value::Text(text) => self.point(text, item.span),
+                        _ => {
+                            self.reader.wrong_kind("on", "the name of a point", item);
+                            None
+                        }
+                    };
+                    points = points.zip(point).map(|(points, point)| points.with(point));
+                }
+                points.map(On::Points)
+            }
+            _ => {
+                self.reader.wrong_kind("on", "a point, a list of points or a transition", node);
+                None
+            }
+        }
+    }
+
+    fn point(&mut self, text: &str, span: Span) -> Option<Point> {
+        let text = text.trim();
+        let found = text.parse().ok();
+        if found.is_none() {
+            let names = Point::ALL.map(Point::as_str);
+            let help = match nearest(text, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the points are {}", list_words(&names, "and")),
+            };
+            let message = format!("`{text}` is not a point of an agent's life");
+            self.reader.problem_help(Code::UnknownPoint, span, message, help);
+        }
+        found
+    }
+
+    fn transition(&mut self, text: &str, span: Span) -> Option<On> {
+        let (from, to) = text.split_once("->")?;
+        let from = self.phase(from, span);
+        let to = self.phase(to, span);
+        Some(On::Transition { from: from?, to: to? })
+    }
+
+    fn phase(&mut self, text: &str, span: Span) -> Option<PhasePattern> {
+        let text = text.trim();
+        if text == "*" {
+            return Some(PhasePattern::Any);
+        }
+        if let Ok(phase) = text.parse::<Phase>() {
+            return Some(PhasePattern::Is(phase));
+        }
+        let names = Phase::ALL.map(Phase::as_str);
+        let help = match nearest(text, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the phases are {}; `*` is any", list_words(&names, "and")),
+        };
+        let message = match text {
+            "" => "a transition names two phases, and one is missing here".to_owned(),
+            _ => format!("`{text}` is not a phase"),
+        };
+        self.reader.problem_help(Code::BadTransition, span, message, help);
+        None
+    }
+
+    /// What a failure means.
+    pub(super) fn policy(&mut self, node: &Node, on: Option<&On>) -> Option<Policy> {
+        let found = present(node, "policy")?;
+        let policies = [Policy::Abort, Policy::Deny, Policy::Continue];
+        let text = self.reader.text_of("policy", found)?;
+        let Some(policy) = policies.into_iter().find(|policy| policy.as_str() == text.trim())
+        else {
+            let help = match nearest(text.trim(), policies.map(Policy::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "use `abort`, `deny` or `continue`".to_owned(),
+            };
+            let message = format!("`{}` is not a policy", text.trim());
+            self.reader.problem_help(Code::BadPolicy, found.span, message, help);
+            return None;
+        };
+        let late = match on {
+            Some(On::Transition { .. }) => Some(Point::OnTransition),
+            Some(On::Points(points)) => {
+                points.iter().find(|point| point.is_end() || *point == Point::OnTransition)
+            }
+            _ => None,
+        };
+        if let (Policy::Deny, Some(point)) = (policy, late) {
+            self.reader.problem_help(
+                Code::DenyTooLate,
+                found.span,
+                format!("a hook at {point} cannot deny: what it would stand before has happened"),
+                "use `continue`, or move the hook to a point that comes before",
+            );
+            return None;
+        }
+        Some(policy)
+    }
+
+    /// A duration with its unit.
+    pub(super) fn duration(&mut self, node: &Node, name: &str) -> Option<Limit> {
+        let found = present(node, name)?;
+        let text = match &found.value {
+            Value::Text(text) => self.reader.expanded(text, found.span),
+            Value::Int(_) | Value::Float(_) => {
+                self.reader.problem_help(
+                    Code::BadDuration,
+                    found.span,
+                    format!("the hook's `{name}` needs a unit"),
+                    format!("write `{name}: {0}s` for seconds or `{name}: {0}ms`", found.raw),
+                );
+                return None;
+            }
+            _ => {
+                self.reader.wrong_kind(name, "a duration such as 30s", found);
+                return None;
+            }
+        };
+        text.parse()
+            .map_err(|error: tenure_core::Error| {
+                let message = format!("the hook's `{name}` cannot be read: {error}");
+                let help = format!("write for example `{name}: 30s` or `{name}: 500ms`");
+                self.reader.problem_help(Code::BadDuration, found.span, message, help);
+            })
+            .ok()
+    }
+
+    /// One name or a list of them.
+    pub(super) fn names(&mut self, node: &Node, name: &str) -> Vec<(String, Span)> {
+        let Some(found) = present(node, name) else { return Vec::new() };
+        match &found.value {
+            Value::Text(_) => {
+                let text = self.reader.words_of(name, found);
+                text.map(|text| (text.trim().to_owned(), found.span)).into_iter().collect()
+            }
+            _ => self.reader.texts_of(name, found).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Hooks that files declare.
+//!
+//! A declared hook is a spec (`file.py:function`), a command (a list), or a table that says more.
+//! Everything about it is checked when its file is read: the fields, the file, the function, its
+//! parameters, the condition and the order. Nothing is run. [`Declared`] is how it is called: under
+//! its condition, and again if it fails.
+
+mod condition;
+mod declared;
+mod fields;
+mod order;
+mod spec;
+mod table;
+mod types;
+mod when;
+
+pub use declared::Declared;
+pub(crate) use spec::SpecScope;
+pub(crate) use table::read_hooks;
+pub use types::{CardHooks, CommandRef, DeclaredHook, On, PythonRef, Run, ToolHookSet, When};
+pub use when::Condition;

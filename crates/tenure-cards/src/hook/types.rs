@@ -1,0 +1,194 @@
+//! What a declared hook is.
+
+use crate::source::Span;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::hook::{Limit, Points, Policy};
+use tenure_core::phase::PhasePattern;
+use tenure_hosts::{PythonFunction, ToolHooks};
+
+/// All hooks of one card.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CardHooks {
+    /// `lifecycle_hooks`, then `hooks`, each in the order of the file. Names are unique.
+    pub declared: Vec<DeclaredHook>,
+    /// `tool_hooks`.
+    pub tool_hooks: ToolHookSet,
+}
+
+impl CardHooks {
+    /// Whether the card declares none.
+    pub fn is_empty(&self) -> bool {
+        self.declared.is_empty() && self.tool_hooks.is_empty()
+    }
+}
+
+/// One hook as a file declares it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DeclaredHook {
+    /// The name under which reports, events and order constraints know it: the field `name`, else
+    /// the function, the program or the registered hook. Unique in the card.
+    pub name: Arc<str>,
+    /// Where it is called.
+    pub on: On,
+    /// What is called.
+    pub run: Run,
+    /// What a failure means; none means the default of each point.
+    pub policy: Option<Policy>,
+    /// The most time that a call may take; none means the default of each point.
+    pub timeout: Option<Limit>,
+    /// How often a failed call is made again, 0 to 10.
+    pub retries: u32,
+    /// How long to wait before the first repetition; doubled for each further one.
+    pub backoff: Option<Duration>,
+    /// Called only if this holds.
+    pub when: Option<When>,
+    /// The hooks that it stands before.
+    pub before: Vec<Arc<str>>,
+    /// The hooks that it stands after.
+    pub after: Vec<Arc<str>>,
+    /// Smaller comes first.
+    pub order: i32,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// Where a declared hook is called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum On {
+    /// At these points.
+    Points(Points),
+    /// On the transitions that match.
+    Transition {
+        /// The phase that is left.
+        from: PhasePattern,
+        /// The phase that is entered.
+        to: PhasePattern,
+    },
+    /// At every point that the registered hook has; only with `use`.
+    Own,
+}
+
+/// What a declared hook calls.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Run {
+    /// A Python function.
+    Python(PythonRef),
+    /// A program that takes JSON and answers with JSON.
+    Command(CommandRef),
+    /// A hook that is registered under this name.
+    Use {
+        /// The name.
+        name: String,
+        /// What it is configured with; `{}` if the file does not say.
+        with: Value,
+    },
+}
+
+/// A Python function that a file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PythonRef {
+    /// What is written: `file.py:function`.
+    pub spec: String,
+    /// The function that was found by parsing the file.
+    pub function: PythonFunction,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A program that a file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommandRef {
+    /// What is to be run. The program is an absolute path if the file names it by a path, and else a
+    /// name that is looked up in PATH when it runs.
+    pub argv: Vec<String>,
+    /// The list as it is written: no `${VAR}` of it is expanded.
+    pub written: Vec<String>,
+    /// The program, if it is a file of the project.
+    pub file: Option<PathBuf>,
+    /// The folder that it runs in: the card's.
+    pub dir: PathBuf,
+}
+
+/// A condition on a hook: a strict minijinja expression that compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct When {
+    /// The expression.
+    pub expression: String,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// `tool_hooks`: fast-agent's five, Python functions all.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ToolHookSet {
+    /// Before each model call.
+    pub before_llm_call: Option<PythonRef>,
+    /// After each model call.
+    pub after_llm_call: Option<PythonRef>,
+    /// Before each batch of tool calls.
+    pub before_tool_call: Option<PythonRef>,
+    /// After each batch of tool calls.
+    pub after_tool_call: Option<PythonRef>,
+    /// After the last answer of a turn.
+    pub after_turn_complete: Option<PythonRef>,
+}
+
+impl ToolHookSet {
+    /// The five names, in the order in which a turn reaches them.
+    pub const NAMES: [&'static str; 5] = [
+        "before_llm_call",
+        "after_llm_call",
+        "before_tool_call",
+        "after_tool_call",
+        "after_turn_complete",
+    ];
+
+    /// The hooks that are there, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &PythonRef)> {
+        let all = [
+            &self.before_llm_call,
+            &self.after_llm_call,
+            &self.before_tool_call,
+            &self.after_tool_call,
+            &self.after_turn_complete,
+        ];
+        Self::NAMES.into_iter().zip(all).filter_map(|(name, hook)| Some((name, hook.as_ref()?)))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// The same five as the Python host takes them.
+    pub fn functions(&self) -> ToolHooks {
+        let of = |hook: &Option<PythonRef>| hook.as_ref().map(|hook| hook.function.clone());
+        ToolHooks {
+            before_llm_call: of(&self.before_llm_call),
+            after_llm_call: of(&self.after_llm_call),
+            before_tool_call: of(&self.before_tool_call),
+            after_tool_call: of(&self.after_tool_call),
+            after_turn_complete: of(&self.after_turn_complete),
+        }
+    }
+
+    pub(crate) fn slot(&mut self, name: &str) -> Option<&mut Option<PythonRef>> {
+        match name {
+            "before_llm_call" => Some(&mut self.before_llm_call),
+            "after_llm_call" => Some(&mut self.after_llm_call),
+            "before_tool_call" => Some(&mut self.before_tool_call),
+            "after_tool_call" => Some(&mut self.after_tool_call),
+            "after_turn_complete" => Some(&mut self.after_turn_complete),
+            _ => None,
+        }
+    }
+}

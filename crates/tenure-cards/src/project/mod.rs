@@ -1,0 +1,101 @@
+//! The project: the folder that every path must stay beneath, and its `tenure.toml`.
+
+mod config;
+mod confine;
+
+pub use config::ProjectConfig;
+pub(crate) use confine::plain;
+pub use confine::{ConfineError, confine};
+
+use crate::diagnostic::Report;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of a project's configuration file.
+pub const CONFIG_FILE: &str = "tenure.toml";
+
+/// A folder of cards with everything they may name.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Project {
+    /// The folder, absolute and with its links resolved.
+    pub root: PathBuf,
+    /// What `tenure.toml` says; the defaults if there is none.
+    pub config: ProjectConfig,
+    /// The text of `tenure.toml`, if there is one.
+    pub config_text: Option<Arc<str>>,
+    pub(crate) report: Report,
+}
+
+impl Project {
+    /// The project that `path` belongs to: the nearest folder upward with a `tenure.toml`, else the
+    /// working directory if it holds the path, else the path's folder.
+    ///
+    /// What is wrong with the configuration is in [`Project::report`].
+    pub fn find(path: &Path) -> Self {
+        let here = std::env::current_dir().ok();
+        let start = folder(path, here.as_deref());
+        for dir in start.ancestors() {
+            let file = dir.join(CONFIG_FILE);
+            if file.is_file() {
+                return Self::configured(dir.to_owned(), &file, here.as_deref());
+            }
+        }
+        let here = here.and_then(|here| here.canonicalize().ok());
+        let root = match here {
+            Some(here) if start.starts_with(&here) => here,
+            _ => start,
+        };
+        Self { root, config: ProjectConfig::default(), config_text: None, report: Report::new() }
+    }
+
+    /// What is wrong with `tenure.toml`.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The file that `path` means when it is written in `base`, which must be beneath the project.
+    pub fn confine(&self, base: &Path, path: &Path) -> Result<PathBuf, ConfineError> {
+        confine(&self.root, base, path)
+    }
+
+    /// The file relative to the project's folder, with `/` between its parts.
+    pub fn relative(&self, path: &Path) -> String {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        path.components()
+            .map(|part| part.as_os_str().to_string_lossy())
+            .collect::<Vec<_>>()
+            .join("/")
+    }
+
+    fn configured(root: PathBuf, file: &Path, here: Option<&Path>) -> Self {
+        let mut report = Report::new();
+        let (config, config_text) = config::read(file, here, &mut report);
+        Self { root, config, config_text, report }
+    }
+}
+
+/// The folder that `path` is in, or is; resolved as far as it exists.
+fn folder(path: &Path, here: Option<&Path>) -> PathBuf {
+    let full = match here {
+        Some(here) => here.join(path),
+        None => path.to_owned(),
+    };
+    for at in full.ancestors() {
+        if let Ok(found) = at.canonicalize() {
+            if found.is_dir() {
+                return found;
+            }
+            if let Some(parent) = found.parent() {
+                return parent.to_owned();
+            }
+        }
+    }
+    full
+}
+
+/// The path as people in `here` would write it.
+pub(crate) fn shown(path: &Path, here: Option<&Path>) -> PathBuf {
+    let short = here.and_then(|here| path.strip_prefix(here).ok());
+    short.filter(|short| !short.as_os_str().is_empty()).unwrap_or(path).to_owned()
+}

@@ -1,0 +1,273 @@
+//! Finding the function that a spec names.
+
+use super::module::{Binding, Function, Module};
+use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::nearest::nearest;
+use crate::project::{ConfineError, Project};
+use crate::source::{MAX_FILE, Source, Span};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_hosts::{PythonFile, PythonFunction};
+
+/// Every Python file that a load has read, each once.
+#[derive(Debug, Default)]
+pub(crate) struct PythonFiles {
+    files: HashMap<PathBuf, Arc<Outcome>>,
+    /// By folder and path, the file that is meant: resolving links is slow.
+    resolved: HashMap<PathBuf, PathBuf>,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Module {
+        module: Module,
+        source: Arc<Source>,
+    },
+    /// The problem is in the Python file and is reported there.
+    Broken {
+        line: Option<usize>,
+    },
+    Unreadable(String),
+}
+
+/// A spec that names no usable function: the code, the message, and what to do.
+#[derive(Debug)]
+pub(crate) struct FindError {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// A function that was found, with its module.
+pub(crate) struct Found {
+    outcome: Arc<Outcome>,
+    name: String,
+}
+
+impl Found {
+    /// The function as it is written.
+    pub(crate) fn function(&self) -> &Function {
+        self.module().function(&self.name).expect("it was found in this module")
+    }
+
+    /// Its module.
+    pub(crate) fn module(&self) -> &Module {
+        match &*self.outcome {
+            Outcome::Module { module, .. } => module,
+            _ => unreachable!("only a function of a module is found"),
+        }
+    }
+
+    /// The line, from 1, of a place in the Python file.
+    pub(crate) fn line(&self, span: Span) -> usize {
+        match &*self.outcome {
+            Outcome::Module { source, .. } => source.line_col(span.start as usize).line,
+            _ => 1,
+        }
+    }
+
+    /// The function as a worker calls it, filling the parameters `takes`.
+    pub(crate) fn callable(&self, takes: Vec<Arc<str>>) -> PythonFunction {
+        let function = self.function();
+        let module = self.module();
+        PythonFunction {
+            file: Arc::clone(&module.file),
+            name: self.name.as_str().into(),
+            style: function.style,
+            takes,
+            waits: module.waits(function),
+        }
+    }
+}
+
+/// Where a spec is written.
+pub(crate) struct Origin<'a> {
+    pub(crate) project: &'a Project,
+    /// The folder of the file that holds the spec, resolved.
+    pub(crate) dir: &'a Path,
+    /// That folder as messages show it.
+    pub(crate) shown: &'a Path,
+}
+
+impl PythonFiles {
+    /// Finds the function `name` of the file `path`.
+    pub(crate) fn find(
+        &mut self,
+        origin: &Origin<'_>,
+        path: &str,
+        name: &str,
+        report: &mut Report,
+    ) -> Result<Found, FindError> {
+        let written = origin.dir.join(path);
+        let file = match self.resolved.get(&written) {
+            Some(file) => file.clone(),
+            None => {
+                let file = origin.project.confine(origin.dir, Path::new(path));
+                let file = file.map_err(|error| refusal(path, error, origin.project))?;
+                self.resolved.insert(written, file.clone());
+                file
+            }
+        };
+        let outcome = match self.files.get(&file) {
+            Some(outcome) => Arc::clone(outcome),
+            None => {
+                let shown = crate::project::plain(&origin.shown.join(path));
+                let outcome = Arc::new(read(&file, shown, report));
+                self.files.insert(file.clone(), Arc::clone(&outcome));
+                outcome
+            }
+        };
+        let module = match &*outcome {
+            Outcome::Module { module, .. } => module,
+            Outcome::Broken { line } => {
+                let at = line.map(|line| format!(" at line {line}")).unwrap_or_default();
+                return Err(FindError {
+                    code: Code::PythonSyntax,
+                    message: format!("`{path}` cannot be parsed{at}, so `{name}` cannot be found"),
+                    help: format!("correct `{path}`"),
+                });
+            }
+            Outcome::Unreadable(why) => {
+                let code = if file.is_dir() { Code::NotAFile } else { Code::PythonUnreadable };
+                return Err(FindError {
+                    code,
+                    message: format!("`{path}` {why}"),
+                    help: "name a Python file in UTF-8 that you may read".into(),
+                });
+            }
+        };
+        if module.function(name).is_some() {
+            return Ok(Found { outcome, name: name.to_owned() });
+        }
+        Err(absent(module, path, name))
+    }
+}
+
+fn read(file: &Path, shown: PathBuf, report: &mut Report) -> Outcome {
+    let text = match text(file) {
+        Ok(text) => text,
+        Err(why) => return Outcome::Unreadable(why),
+    };
+    let source = Arc::new(Source::new(shown, text.as_str()));
+    // Python refuses a byte order mark in a text, and takes it in a file.
+    let (run, skipped) = match text.strip_prefix('\u{feff}') {
+        Some(run) => (run, '\u{feff}'.len_utf8()),
+        None => (text.as_str(), 0),
+    };
+    match Module::parse(Arc::new(PythonFile::new(file, run))) {
+        Ok(module) => Outcome::Module { module, source },
+        Err(problem) => {
+            let (start, end) = (problem.span.start as usize, problem.span.end as usize);
+            let span = Span::new(start + skipped, end + skipped);
+            let line = source.line_col(span.start as usize).line;
+            report.push(
+                Diagnostic::new(
+                    Code::PythonSyntax,
+                    &source,
+                    span,
+                    format!("this file cannot be parsed: {}", lower(&problem.message)),
+                )
+                .help("correct the Python; nothing in this file can be used until then"),
+            );
+            Outcome::Broken { line: Some(line) }
+        }
+    }
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    let meta = std::fs::metadata(file).map_err(|error| format!("cannot be read: {error}"))?;
+    if !meta.is_file() {
+        let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
+        return Err(format!("is {what}"));
+    }
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(|error| format!("cannot be read: {error}"))?;
+    opened
+        .take(MAX_FILE as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() > MAX_FILE {
+        return Err("is larger than 1 MiB".into());
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| format!("is not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+}
+
+/// Why `path` cannot be used, as a card's author reads it.
+pub(crate) fn refusal(path: &str, error: ConfineError, project: &Project) -> FindError {
+    let (code, message, help) = match error {
+        ConfineError::Missing => (
+            Code::PythonFileMissing,
+            format!("there is no file `{path}`"),
+            "paths start from the folder of this card; correct the path, or create the file"
+                .to_owned(),
+        ),
+        ConfineError::Outside => (
+            Code::OutsideProject,
+            format!("`{path}` is outside of the project"),
+            format!(
+                "move the file beneath the project's folder `{}`, or put a tenure.toml in a folder \
+                 that holds both",
+                folder_name(project)
+            ),
+        ),
+        ConfineError::LinkOutside(_) => (
+            Code::LinkOutsideProject,
+            format!("`{path}` is a link that leads out of the project"),
+            "put the file itself into the project".to_owned(),
+        ),
+        ConfineError::Unreadable(error) => (
+            Code::PythonUnreadable,
+            format!("`{path}` cannot be read: {error}"),
+            "give yourself the right to read it".to_owned(),
+        ),
+    };
+    FindError { code, message, help }
+}
+
+fn folder_name(project: &Project) -> String {
+    project.root.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned())
+}
+
+fn absent(module: &Module, path: &str, name: &str) -> FindError {
+    let (code, message, help) = match module.binding(name) {
+        Some(Binding::Class(_)) => (
+            Code::NotCallable,
+            format!("`{name}` in `{path}` is a class, not a function"),
+            "write a function at the top level of the file".to_owned(),
+        ),
+        Some(Binding::Imported { module: from }) => (
+            Code::NotCheckable,
+            format!("`{name}` in `{path}` is imported from `{from}`, so it cannot be checked"),
+            format!("write a function in `{path}` that calls it, or name the file that defines it"),
+        ),
+        Some(Binding::Value(..)) => (
+            Code::NotCallable,
+            format!("`{name}` in `{path}` is a value that is assigned, not a function"),
+            format!("write `def {name}(...):` at the top level of the file"),
+        ),
+        Some(Binding::Function(_)) | None => {
+            let mut names: Vec<&str> = module.functions().collect();
+            names.sort_unstable();
+            let help = match (nearest(name, names.iter().copied()), names.as_slice()) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, []) => format!("the file has no functions; write `def {name}(...):` in it"),
+                (None, names) => {
+                    format!("the file has {}", crate::card::list_words(names, "and"))
+                }
+            };
+            (Code::FunctionMissing, format!("there is no function `{name}` in `{path}`"), help)
+        }
+    };
+    FindError { code, message, help }
+}
+
+fn lower(message: &str) -> String {
+    let mut chars = message.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

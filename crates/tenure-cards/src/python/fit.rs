@@ -1,0 +1,173 @@
+//! Whether a function's parameters fit its use.
+
+use super::module::{Function, Parameter, ParameterKind};
+use std::sync::Arc;
+use tenure_core::hook::{Point, Points};
+
+/// What a function is used for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Use {
+    /// A hook at these points.
+    Hook(Points),
+    /// One of the five tool hooks: takes the context and nothing else.
+    ToolHook,
+}
+
+/// What a worker passes by name to a function that takes it, beside the context. This is the one
+/// list; the worker knows these names and no others.
+const EVERYWHERE: &[&str] = &["context_variables", "state"];
+const NAMES: &[&str] = &[
+    "context_variables",
+    "state",
+    "next",
+    "input",
+    "request",
+    "response",
+    "output",
+    "outcome",
+    "arguments",
+    "tool",
+    "reason",
+];
+
+const fn at(point: Point) -> &'static [&'static str] {
+    match point {
+        Point::OnShutdown => &["reason"],
+        Point::BeforeAgent => &["input"],
+        Point::BeforeModel => &["request"],
+        Point::WrapModelCall => &["request", "next"],
+        Point::AfterModel => &["response"],
+        Point::WrapToolCall => &["arguments", "tool", "next"],
+        Point::AfterAgent | Point::AfterChat => &["output", "outcome"],
+        _ => &[],
+    }
+}
+
+/// How a function does not fit.
+#[derive(Debug)]
+pub(crate) enum Misfit<'a> {
+    /// It takes nothing that a hook is given.
+    NoContext,
+    /// It wraps a call and has no `next`.
+    NoNext(Point),
+    /// It takes something that nobody gives.
+    Unknown {
+        /// The parameter.
+        parameter: &'a Parameter,
+        /// What can be given by name.
+        given: Vec<&'static str>,
+    },
+    /// It takes by position what can be given only by name.
+    PositionalOnly(&'a Parameter),
+}
+
+/// The parameters that a worker fills, in order; or how `function` does not fit `used`.
+pub(crate) fn fit(function: &Function, used: Use) -> Result<Vec<Arc<str>>, Misfit<'_>> {
+    let (given, wrap) = match used {
+        Use::ToolHook => (Vec::new(), None),
+        Use::Hook(points) => (given(points), points.iter().find(|point| is_wrap(*point))),
+    };
+    let mut takes: Vec<&Parameter> = Vec::new();
+    let mut context: Option<&Parameter> = None;
+    for parameter in &function.parameters {
+        let name = parameter.name.as_str();
+        match parameter.kind {
+            ParameterKind::Rest | ParameterKind::Keywords => continue,
+            _ if given.contains(&name) => takes.push(parameter),
+            _ if NAMES.contains(&name) && parameter.default.is_some() => {}
+            _ if NAMES.contains(&name) => return Err(Misfit::Unknown { parameter, given }),
+            _ if context.is_none() && (takes.is_empty() || parameter.default.is_none()) => {
+                context = Some(parameter);
+                takes.push(parameter);
+            }
+            _ if parameter.default.is_some() => {}
+            _ => return Err(Misfit::Unknown { parameter, given }),
+        }
+    }
+    if takes.is_empty() {
+        return Err(Misfit::NoContext);
+    }
+    let names = takes.iter().any(|it| NAMES.contains(&it.name.as_str()));
+    for parameter in &takes {
+        let lone = takes.len() == 1 && !names;
+        match parameter.kind {
+            ParameterKind::PositionalOnly if !lone => {
+                return Err(Misfit::PositionalOnly(parameter));
+            }
+            // A lone context goes by position.
+            ParameterKind::KeywordOnly if lone => return Err(Misfit::NoContext),
+            _ => {}
+        }
+    }
+    match wrap {
+        Some(point) if !function.mentions_next => Err(Misfit::NoNext(point)),
+        _ => Ok(takes.iter().map(|parameter| parameter.name.as_str().into()).collect()),
+    }
+}
+
+/// What is given by name at every one of the points.
+fn given(points: Points) -> Vec<&'static str> {
+    let everywhere = |name: &&str| points.iter().all(|point| at(point).contains(name));
+    let some = NAMES.iter().copied().filter(|name| !points.is_empty() && everywhere(name));
+    EVERYWHERE.iter().copied().chain(some).collect()
+}
+
+const fn is_wrap(point: Point) -> bool {
+    matches!(point, Point::WrapModelCall | Point::WrapToolCall)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::module::Module;
+    use super::*;
+    use tenure_hosts::PythonFile;
+
+    fn fits(signature: &str, used: Use) -> Result<Vec<String>, String> {
+        let source = format!("def f({signature}):\n    pass\n");
+        let module = Module::parse(Arc::new(PythonFile::new("f.py", source.as_str())));
+        let module = module.expect("it parses");
+        let function = module.function("f").expect("it is there");
+        match fit(function, used) {
+            Ok(takes) => Ok(takes.iter().map(ToString::to_string).collect()),
+            Err(Misfit::NoContext) => Err("context".into()),
+            Err(Misfit::NoNext(_)) => Err("next".into()),
+            Err(Misfit::Unknown { parameter, .. }) => Err(parameter.name.clone()),
+            Err(Misfit::PositionalOnly(parameter)) => Err(format!("/{}", parameter.name)),
+        }
+    }
+
+    #[test]
+    fn a_hook_takes_the_context_and_what_its_point_has() {
+        let start = Use::Hook(Point::OnStart.into());
+        let wrap = Use::Hook(Point::WrapToolCall.into());
+        let end = Use::Hook(Point::AfterAgent.into());
+        let both = Use::Hook(Points::from(Point::BeforeAgent).with(Point::AfterAgent));
+        for (signature, used, expected) in [
+            ("ctx", start, Ok(vec!["ctx"])),
+            ("c: int, verbose=False, *args, **more", start, Ok(vec!["c"])),
+            ("ctx, context_variables", start, Ok(vec!["ctx", "context_variables"])),
+            ("context_variables", start, Ok(vec!["context_variables"])),
+            ("context_variables, verbose=False", start, Ok(vec!["context_variables"])),
+            ("ctx, /", start, Ok(vec!["ctx"])),
+            ("ctx, /, state", start, Err("/ctx")),
+            ("*, ctx", start, Err("context")),
+            ("", start, Err("context")),
+            ("*args", start, Err("context")),
+            ("ctx, other", start, Err("other")),
+            ("ctx, next", start, Err("next")),
+            ("ctx, next=None", start, Ok(vec!["ctx"])),
+            ("ctx, next", wrap, Ok(vec!["ctx", "next"])),
+            ("next, ctx, arguments", wrap, Ok(vec!["next", "ctx", "arguments"])),
+            ("ctx", wrap, Err("next")),
+            ("ctx, output", end, Ok(vec!["ctx", "output"])),
+            ("ctx, output", both, Err("output")),
+            ("ctx", Use::ToolHook, Ok(vec!["ctx"])),
+            ("ctx, context_variables", Use::ToolHook, Err("context_variables")),
+        ] {
+            let expected: Result<Vec<String>, String> = expected
+                .map(|names| names.into_iter().map(str::to_owned).collect())
+                .map_err(str::to_owned);
+            assert_eq!(fits(signature, used), expected, "({signature}) {used:?}");
+        }
+    }
+}

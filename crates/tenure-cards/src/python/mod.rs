@@ -1,0 +1,17 @@
+//! Python source, read and never run.
+//!
+//! A file is parsed once per load; its module-level names are found, a function's parameters are
+//! held against its use, and the JSON Schema of a tool is made from its signature. What cannot be
+//! known without running the file is an error that says so, never a guess.
+
+mod bound;
+mod docstring;
+mod files;
+mod fit;
+mod module;
+mod schema;
+mod tool;
+
+pub(crate) use files::{Found, Origin, PythonFiles, refusal};
+pub(crate) use fit::{Misfit, Use, fit};
+pub(crate) use tool::tool_spec;

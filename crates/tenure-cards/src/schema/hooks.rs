@@ -1,0 +1,147 @@
+//! The shapes of declared hooks.
+
+use serde_json::{Map, Value, json};
+use tenure_core::hook::{Point, Policy};
+use tenure_core::phase::Phase;
+
+use crate::hook::ToolHookSet;
+
+/// The definitions that fields refer to.
+pub(super) fn definitions() -> Map<String, Value> {
+    let points: Vec<&str> = Point::ALL.iter().map(|point| point.as_str()).collect();
+    let phases: Vec<&str> = Phase::ALL.iter().map(|phase| phase.as_str()).collect();
+    let phase = format!("({}|\\*)", phases.join("|"));
+    let point = json!({
+        "enum": points,
+        "description": "A point of an agent's life.",
+    });
+    let transition = json!({
+        "type": "string",
+        "pattern": format!("^\\s*{phase}\\s*->\\s*{phase}\\s*$"),
+        "description": "A change of phase, such as `bootstrapping -> idle`; `*` is any phase.",
+    });
+    let names = json!({
+        "anyOf": [
+            { "type": ["string", "null"] },
+            { "type": "array", "items": { "type": "string" } },
+        ],
+    });
+    let table = |properties: Value, either: Value| {
+        json!({
+            "type": "object",
+            "properties": properties,
+            "oneOf": either,
+            "additionalProperties": false,
+        })
+    };
+    let mut properties = json!({
+        "run": {
+            "$ref": "#/$defs/hook_run",
+            "description": "What is called: a Python function or a command.",
+        },
+        "use": { "type": "string", "description": "The name of a registered hook, in place of `run`." },
+        "with": { "type": ["object", "null"], "description": "What the hook of `use` is configured with." },
+        "name": {
+            "type": ["string", "null"],
+            "description": "The name in reports and in `before` and `after`; unique in the card.",
+        },
+        "policy": {
+            "enum": [Policy::Abort.as_str(), Policy::Deny.as_str(), Policy::Continue.as_str(), null],
+            "description": "What a failure of the hook means; `deny` makes it a guard.",
+        },
+        "timeout": { "$ref": "#/$defs/duration", "description": "The most time a call may take." },
+        "retries": {
+            "type": ["integer", "null"], "minimum": 0, "maximum": 10, "default": 0,
+            "description": "How often a failed call is made again.",
+        },
+        "backoff": {
+            "$ref": "#/$defs/duration",
+            "description": "The wait before the first repetition; doubled for each further one.",
+        },
+        "when": {
+            "type": ["string", "null"],
+            "description": "Called only if this expression holds, such as `tool.name == 'shell'`.",
+        },
+        "order": { "type": ["integer", "null"], "default": 0, "description": "Smaller comes first." },
+    });
+    for (name, description) in [
+        ("before", "The hooks that it stands before."),
+        ("after", "The hooks that it stands after."),
+    ] {
+        properties[name] = names.clone();
+        properties[name]["description"] = description.into();
+    }
+    let lifecycle =
+        table(properties.clone(), json!([{ "required": ["run"] }, { "required": ["use"] }]));
+    properties["on"] = json!({
+        "description": "Where the hook is called: a point, several, or a change of phase.",
+        "anyOf": [
+            point,
+            transition,
+            { "type": "array", "items": point, "minItems": 1 },
+        ],
+    });
+    let listed = table(properties, json!([{ "required": ["run", "on"] }, { "required": ["use"] }]));
+    let spec = json!({
+        "type": "string",
+        "pattern": ":",
+        "description": "A Python function: `file.py:function`, relative to the card.",
+    });
+    let command = json!({
+        "type": "array",
+        "items": { "type": "string" },
+        "minItems": 1,
+        "description": "A command and its arguments; JSON goes in and comes out.",
+    });
+    let duration = json!({
+        "type": ["string", "null"],
+        "pattern": "^\\s*(\\$\\{|[0-9.]+\\s*(ms|s|m|h)\\s*$)",
+        "description": "A time with its unit: `500ms`, `30s`, `2m`, `1h`.",
+    });
+    let by_name = json!({
+        "description": "What is called at this point of the agent's life.",
+        "anyOf": [
+            { "$ref": "#/$defs/hook_spec" },
+            { "$ref": "#/$defs/hook_command" },
+            lifecycle,
+        ],
+    });
+    let five: Map<String, Value> = ToolHookSet::NAMES
+        .iter()
+        .map(|name| {
+            let spec = json!({ "$ref": "#/$defs/hook_spec" });
+            let table = json!({
+                "type": "object",
+                "properties": { "run": spec },
+                "required": ["run"],
+                "additionalProperties": false,
+            });
+            ((*name).to_owned(), json!({ "anyOf": [spec, table, { "type": "null" }] }))
+        })
+        .collect();
+    [
+        ("hook_spec", spec),
+        ("hook_command", command),
+        (
+            "hook_run",
+            json!({ "anyOf": [{ "$ref": "#/$defs/hook_spec" }, { "$ref": "#/$defs/hook_command" }] }),
+        ),
+        ("duration", duration),
+        ("hook", listed),
+        (
+            "lifecycle_hooks",
+            json!({
+                "type": ["object", "null"],
+                "properties": { "on_start": by_name, "on_shutdown": by_name },
+                "additionalProperties": false,
+            }),
+        ),
+        (
+            "tool_hooks",
+            json!({ "type": ["object", "null"], "properties": five, "additionalProperties": false }),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, schema)| (name.to_owned(), schema))
+    .collect()
+}

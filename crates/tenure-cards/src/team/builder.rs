@@ -1,0 +1,121 @@
+//! Building a team.
+
+use super::explain::{Explanation, explanations};
+use super::{Stage, Team};
+use crate::build::{Assembly, HookCatalog, Settings, SharedAsker};
+use crate::check::Loaded;
+use crate::diagnostic::Report;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use tenure_core::ask::Asker;
+use tenure_core::event::EventBus;
+use tenure_core::hook::HookRegistry;
+use tenure_hosts::{Environment, Interpreter, PythonConfig, PythonHost};
+
+/// Says how the agents of some cards are run.
+#[must_use]
+pub struct TeamBuilder {
+    loaded: Loaded,
+    settings: Settings,
+    python: Option<PythonConfig>,
+}
+
+/// What can be said of cards without running them, also of cards that cannot be run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// Every agent that could be built, in the order in which they would start.
+    pub agents: Vec<Explanation>,
+    /// What is wrong: what checking found, and what cannot be run.
+    pub report: Report,
+}
+
+impl TeamBuilder {
+    pub(super) fn new(loaded: Loaded) -> Self {
+        Self { loaded, settings: Settings::default(), python: None }
+    }
+
+    /// Every agent uses this model in place of its own, the planning models of composed agents
+    /// included. A path in it starts from the project.
+    pub fn model_override(mut self, model: impl Into<String>) -> Self {
+        self.settings.model = Some(model.into());
+        self
+    }
+
+    /// The hooks that cards may name by `use`.
+    pub fn hook_registry(self, hooks: HookRegistry) -> Self {
+        self.hook_catalog(HookCatalog::from(&hooks))
+    }
+
+    /// The hooks that cards may name by `use`, and configure by `with`.
+    pub fn hook_catalog(mut self, catalog: HookCatalog) -> Self {
+        self.settings.catalog = catalog;
+        self
+    }
+
+    /// Where events go.
+    pub fn events(mut self, bus: &EventBus) -> Self {
+        self.settings.events = Some(bus.clone());
+        self
+    }
+
+    /// Who answers when a hook or a tool asks.
+    pub fn on_ask(mut self, asker: impl Asker) -> Self {
+        self.settings.asker = Some(SharedAsker(Arc::new(asker)));
+        self
+    }
+
+    /// How Python is run. By default its interpreter is looked for when the team starts.
+    pub fn python(mut self, config: PythonConfig) -> Self {
+        self.python = Some(config);
+        self
+    }
+
+    /// Looks at the cards without running anything of them, also at those that cannot be run.
+    pub fn inspect(self) -> Inspection {
+        let plan = self.plan();
+        let agents = explanations(&plan, &self.loaded);
+        let mut report = self.loaded.report.clone();
+        report.extend(plan.report);
+        Inspection { agents, report }
+    }
+
+    /// Builds the team. On failure the report says everything that is wrong, and nothing was
+    /// started; nor is anything started on success.
+    pub fn build(self) -> Result<Team, Report> {
+        if self.loaded.report.has_errors() {
+            return Err(self.loaded.report);
+        }
+        let mut plan = self.plan();
+        plan.report.extend(self.loaded.report.clone());
+        if plan.report.has_errors() {
+            return Err(plan.report);
+        }
+        let Self { loaded, settings, python } = self;
+        Ok(Team { loaded, settings, python, plan, life: Mutex::new(Stage::Built) })
+    }
+
+    /// Builds everything around a Python host that is never used.
+    fn plan(&self) -> Assembly {
+        let environment = environment(&self.loaded);
+        let config = self.python.clone().unwrap_or_else(|| PythonConfig {
+            interpreter: Interpreter::at("python3"),
+            environment: environment.clone(),
+            dir: self.loaded.project.root.clone(),
+        });
+        Assembly::new(&self.loaded, &self.settings, &PythonHost::new(config), &environment)
+    }
+}
+
+/// What hooks and tools in other processes get to see of our environment.
+pub(super) fn environment(loaded: &Loaded) -> Environment {
+    let passed = loaded.project.config.hook_env.iter();
+    let environment = passed.fold(Environment::new(), |it, name| it.pass(name.clone()));
+    environment.set("TENURE_PROJECT", loaded.project.root.to_string_lossy())
+}
+
+impl fmt::Debug for TeamBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TeamBuilder").field("model", &self.settings.model).finish_non_exhaustive()
+    }
+}

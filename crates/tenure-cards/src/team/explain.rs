@@ -1,0 +1,160 @@
+//! Which hooks run, where they are declared, and what their failure means.
+
+use crate::build::{Assembly, Built, HookPlace};
+use crate::check::Loaded;
+use serde::{Serialize, Serializer};
+use std::time::Duration;
+use tenure_core::agent::Entrant;
+use tenure_core::hook::{Origin, Point, Policy};
+
+/// An agent and everything that is called in its life (G12).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Its name.
+    pub agent: String,
+    /// The type of its card.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its card's file.
+    pub file: String,
+    /// Its model.
+    pub model: String,
+    /// The tools that its model may ask for.
+    pub tools: Vec<String>,
+    /// The agents that it calls.
+    pub children: Vec<String>,
+    /// The most model calls that a turn may make.
+    pub max_steps: usize,
+    /// Whether a turn sees the turns before it.
+    pub use_history: bool,
+    /// The points at which something is called, in the order of a life.
+    pub points: Vec<PointExplanation>,
+}
+
+/// What is called at one point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PointExplanation {
+    /// The point.
+    pub point: &'static str,
+    /// What is called, in calling order.
+    pub entries: Vec<EntryExplanation>,
+}
+
+/// One hook at one point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct EntryExplanation {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The file and line that declare it; none for the platform's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// What runs: `file.py:function`, a command, a registered hook.
+    pub runs: String,
+    /// What its failure means at this point.
+    pub policy: Policy,
+    /// How long a call may take.
+    #[serde(serialize_with = "as_text")]
+    pub limit: Duration,
+    /// Its condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// How often a failed call is made again.
+    pub retries: u32,
+    /// Whether it only observes.
+    pub observes: bool,
+    /// The agent whose guard it is, if it comes along from one that calls this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<String>,
+}
+
+fn as_text<S: Serializer>(limit: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{limit:?}"))
+}
+
+/// The points in the order of a life.
+const LIFE: [Point; 11] = [
+    Point::OnStart,
+    Point::BeforeChat,
+    Point::BeforeAgent,
+    Point::BeforeModel,
+    Point::WrapModelCall,
+    Point::AfterModel,
+    Point::WrapToolCall,
+    Point::AfterAgent,
+    Point::AfterChat,
+    Point::OnShutdown,
+    Point::OnTransition,
+];
+
+/// Every agent of an assembly, in the order in which they start.
+pub(super) fn explanations(assembly: &Assembly, loaded: &Loaded) -> Vec<Explanation> {
+    assembly.agents.iter().map(|agent| explain(agent, assembly, loaded)).collect()
+}
+
+fn explain(built: &Built, assembly: &Assembly, loaded: &Loaded) -> Explanation {
+    let card = &loaded.cards[built.card];
+    let config = built.blueprint.config();
+    let ancestors = ancestors(built, assembly);
+    let points = LIFE.into_iter().filter_map(|point| {
+        let own = built.blueprint.entrants(point);
+        let own = own.iter().map(|entrant| entry(entrant, &built.places, None));
+        let guards = ancestors.iter().flat_map(|parent| {
+            let comes_along = |entrant: &Entrant| {
+                entrant.policy == Policy::Deny
+                    && point != Point::OnStart
+                    && point != Point::BeforeChat
+            };
+            let guards = parent.blueprint.entrants(point);
+            let guards = guards.into_iter().filter(comes_along);
+            guards.map(|it| entry(&it, &parent.places, Some(&parent.name))).collect::<Vec<_>>()
+        });
+        let entries: Vec<_> = own.chain(guards).collect();
+        (!entries.is_empty()).then_some(PointExplanation { point: point.as_str(), entries })
+    });
+    Explanation {
+        agent: built.name.to_string(),
+        kind: card.card_type().to_string(),
+        file: card.source.path().display().to_string(),
+        model: built.model.clone(),
+        tools: built.blueprint.tools().iter().map(|tool| tool.name.to_string()).collect(),
+        children: built.children.iter().map(ToString::to_string).collect(),
+        max_steps: config.max_steps,
+        use_history: config.use_history,
+        points: points.collect(),
+    }
+}
+
+/// Every agent that may call this one, directly or through others.
+fn ancestors<'a>(built: &Built, assembly: &'a Assembly) -> Vec<&'a Built> {
+    // Children come before their parents, so one pass from here on finds them all.
+    let mut family = vec![built.name.clone()];
+    let mut found = Vec::new();
+    for agent in &assembly.agents {
+        if agent.name != built.name && agent.children.iter().any(|child| family.contains(child)) {
+            family.push(agent.name.clone());
+            found.push(agent);
+        }
+    }
+    found
+}
+
+fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> EntryExplanation {
+    let place = places.iter().find(|place| place.name == entrant.name);
+    EntryExplanation {
+        name: entrant.name.to_string(),
+        origin: entrant.origin,
+        declared: place.and_then(|place| place.declared.clone()),
+        runs: place.map_or_else(|| entrant.name.to_string(), |place| place.runs.clone()),
+        policy: entrant.policy,
+        limit: entrant.limit,
+        when: place.and_then(|place| place.when.clone()),
+        retries: place.map_or(0, |place| place.retries),
+        observes: entrant.observes,
+        inherited: inherited.map(str::to_owned),
+    }
+}

@@ -1,0 +1,303 @@
+//! The life of a team: start in order, stop in reverse.
+
+use super::builder::environment;
+use super::{SHUTDOWN, Stage, Team, TeamError};
+use crate::build::{Assembly, Built};
+use crate::diagnostic::Severity;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tenure_core::agent::Agent;
+use tenure_core::hook::FaultKind;
+use tenure_core::{CancelToken, Error};
+use tenure_hosts::{Interpreter, PythonConfig, PythonHost};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+/// The agents that have been started, and what they share. Dropping it stops them in the
+/// background, in the same order as a shutdown does.
+pub(super) struct Life {
+    parts: Option<Parts>,
+}
+
+struct Parts {
+    /// In the order in which they started.
+    agents: Vec<(Built, Agent)>,
+    host: Option<PythonHost>,
+    runs: Arc<Runs>,
+    /// What is stopped in the background.
+    tracker: TaskTracker,
+}
+
+/// The runs that go on.
+#[derive(Default)]
+pub(super) struct Runs {
+    tokens: Mutex<BTreeMap<u64, CancelToken>>,
+    next: AtomicU64,
+    tracker: TaskTracker,
+}
+
+/// One run that goes on. Its end is noticed however it ends.
+pub(super) struct OneRun {
+    runs: Arc<Runs>,
+    number: u64,
+    pub(super) token: CancelToken,
+    _counted: TaskTrackerToken,
+}
+
+impl Runs {
+    pub(super) fn begin(self: &Arc<Self>) -> OneRun {
+        let token = CancelToken::new();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.tokens().insert(number, token.clone());
+        OneRun { runs: self.clone(), number, token, _counted: self.tracker.token() }
+    }
+
+    pub(super) fn cancel(&self) {
+        let tokens: Vec<_> = self.tokens().values().cloned().collect();
+        for token in tokens {
+            token.cancel();
+        }
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, BTreeMap<u64, CancelToken>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OneRun {
+    fn drop(&mut self) {
+        self.runs.tokens().remove(&self.number);
+    }
+}
+
+impl Life {
+    fn parts(&self) -> impl Iterator<Item = &Parts> {
+        self.parts.iter()
+    }
+
+    pub(super) fn agent(&self, name: &str) -> Option<Agent> {
+        let mut agents = self.parts().flat_map(|parts| &parts.agents);
+        agents.find(|(built, _)| &*built.name == name).map(|(_, agent)| agent.clone())
+    }
+
+    pub(super) fn runs(&self) -> Option<Arc<Runs>> {
+        self.parts.as_ref().map(|parts| parts.runs.clone())
+    }
+
+    async fn stop(mut self, budget: Duration) {
+        if let Some(parts) = &self.parts {
+            parts.stop(budget).await;
+        }
+        self.parts = None;
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let Some(parts) = self.parts.take() else { return };
+        match Handle::try_current() {
+            Ok(runtime) => {
+                let tracker = parts.tracker.clone();
+                drop(tracker.spawn_on(async move { parts.stop(SHUTDOWN).await }, &runtime));
+            }
+            // Nobody is left to run hooks. The agents release what they can; processes are killed.
+            Err(_) => {
+                if let Some(host) = &parts.host {
+                    host.kill();
+                }
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// Cancels what runs, then stops the agents in reverse order of their start, then the workers.
+    /// May be called again after it was dropped half way.
+    async fn stop(&self, budget: Duration) {
+        let until = Instant::now() + budget;
+        self.runs.cancel();
+        self.runs.tracker.close();
+        let _ = tokio::time::timeout_at(until, self.runs.tracker.wait()).await;
+        for (_, agent) in self.agents.iter().rev() {
+            let left = until.saturating_duration_since(Instant::now());
+            agent.shutdown_within(left.max(Duration::from_millis(1))).await;
+        }
+        for (built, _) in self.agents.iter().rev() {
+            // Ends that dropped runs left behind.
+            let _ = tokio::time::timeout_at(until, built.blueprint.settled()).await;
+        }
+        if let Some(host) = &self.host {
+            host.shutdown().await;
+        }
+    }
+}
+
+impl Team {
+    /// Starts every agent, children before parents, then by name.
+    ///
+    /// If one cannot be started, those that were are stopped again in reverse order, and the error
+    /// says which hook of which agent failed, and how. A team is started once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future stops what was started, in the background, in reverse order.
+    pub async fn start(&self) -> Result<(), TeamError> {
+        {
+            let mut stage = self.stage();
+            match *stage {
+                Stage::Built => *stage = Stage::Starting,
+                Stage::Starting => return Err(TeamError::not_running("the team is being started")),
+                Stage::Running(_) => return Ok(()),
+                Stage::Over => {
+                    let message = "the team has been stopped; build another one";
+                    return Err(TeamError::not_running(message));
+                }
+            }
+        }
+        // Until it has succeeded, whatever happens means that it is over.
+        let over = OverUnless(self);
+        let life = self.start_agents().await?;
+        {
+            let mut stage = self.stage();
+            if matches!(*stage, Stage::Starting) {
+                std::mem::forget(over);
+                *stage = Stage::Running(life);
+                return Ok(());
+            }
+        }
+        // Somebody stopped the team meanwhile.
+        life.stop(SHUTDOWN).await;
+        Err(TeamError::not_running("the team was stopped while it was being started"))
+    }
+
+    async fn start_agents(&self) -> Result<Life, TeamError> {
+        let environment = environment(&self.loaded);
+        let config = self.python_config().await?;
+        let host = PythonHost::new(config);
+        let assembly = Assembly::new(&self.loaded, &self.settings, &host, &environment);
+        if let Some(problem) = assembly.report.iter().find(|it| it.severity == Severity::Error) {
+            let file = problem.source.path().display();
+            let message = format!(
+                "the files have changed since they were checked: {file}: {}; build the team again",
+                problem.message
+            );
+            return Err(TeamError::start(message, None));
+        }
+        let host = assembly.python.then_some(host);
+        let mut life = Life {
+            parts: Some(Parts {
+                agents: Vec::new(),
+                host: host.clone(),
+                runs: Arc::default(),
+                tracker: TaskTracker::new(),
+            }),
+        };
+        for built in assembly.agents {
+            let agent = built.blueprint.instance();
+            if let Some(history) = &built.history {
+                let set = agent.set_history(history.clone());
+                set.map_err(|error| not_started(&built, &agent, error))?;
+            }
+            if let Some(host) = &host {
+                host.join(agent.id(), "team");
+            }
+            if let Some(parts) = &mut life.parts {
+                parts.agents.push((built.clone(), agent.clone()));
+            }
+            if let Err(error) = agent.startup().await {
+                let error = not_started(&built, &agent, error);
+                life.stop(SHUTDOWN).await;
+                return Err(error);
+            }
+        }
+        Ok(life)
+    }
+
+    /// How Python is run. Its interpreter is looked for only if somebody needs it.
+    async fn python_config(&self) -> Result<PythonConfig, TeamError> {
+        if let Some(config) = &self.python {
+            return Ok(config.clone());
+        }
+        let root = self.loaded.project.root.clone();
+        let interpreter = match &self.loaded.project.config.interpreter {
+            Some(path) => Interpreter::at(root.join(path)),
+            None if self.plan.python => {
+                let project = root.clone();
+                let found = tokio::task::spawn_blocking(move || Interpreter::find(&project)).await;
+                match found {
+                    Ok(found) => {
+                        found.map_err(|error| TeamError::start(error.to_string(), None))?
+                    }
+                    Err(error) => return Err(TeamError::start(error.to_string(), None)),
+                }
+            }
+            None => Interpreter::at("python3"),
+        };
+        Ok(PythonConfig { interpreter, environment: environment(&self.loaded), dir: root })
+    }
+
+    /// Cancels every run that goes on. The agents stay.
+    pub fn cancel(&self) {
+        let runs = match &*self.stage() {
+            Stage::Running(life) => life.runs(),
+            _ => None,
+        };
+        if let Some(runs) = runs {
+            runs.cancel();
+        }
+    }
+
+    /// Stops the team: cancels what runs, then stops the agents in reverse order of their start.
+    /// Bounded by 30 s, idempotent, never fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing: the shutdown goes on in the background.
+    pub async fn shutdown(&self) {
+        self.shutdown_within(SHUTDOWN).await;
+    }
+
+    /// Stops the team within another budget.
+    pub async fn shutdown_within(&self, budget: Duration) {
+        let before = std::mem::replace(&mut *self.stage(), Stage::Over);
+        if let Stage::Running(life) = before {
+            life.stop(budget).await;
+        }
+    }
+}
+
+/// Marks a team as over, unless it is forgotten.
+struct OverUnless<'a>(&'a Team);
+
+impl Drop for OverUnless<'_> {
+    fn drop(&mut self) {
+        *self.0.stage() = Stage::Over;
+    }
+}
+
+/// Says which hook of which agent failed, as its card names it.
+fn not_started(built: &Built, agent: &Agent, error: Error) -> TeamError {
+    let failures = agent.failures();
+    let failed = failures.iter().find(|failure| &*failure.point == "on_start");
+    let message = match failed {
+        Some(failure) => {
+            let place = built.places.iter().find(|place| place.name == failure.hook);
+            let runs = place.map_or(&*failure.hook, |place| &*place.runs);
+            let what = match failure.kind {
+                FaultKind::Panicked => "crashed",
+                FaultKind::TimedOut => "timed out",
+                FaultKind::BadReply => "gave a bad reply",
+                FaultKind::Exited => "exited with a failure",
+                FaultKind::NotStarted => "could not be started",
+                _ => "failed",
+            };
+            format!("agent `{}`: on_start `{runs}` {what}: {}", built.name, failure.message)
+        }
+        None => format!("agent `{}`: {error}", built.name),
+    };
+    TeamError::start(message, Some(error))
+}

@@ -1,0 +1,109 @@
+//! One run of a team.
+
+use super::life::OneRun;
+use super::{Stage, Team, TeamError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tenure_core::agent::Agent;
+use tenure_core::chat::Chat;
+use tenure_core::drive::{Input, TurnReport};
+use tenure_core::hook::HookFailure;
+
+/// What a run did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// The agent that was asked.
+    pub agent: Arc<str>,
+    /// The id of the chat.
+    pub chat: Arc<str>,
+    /// The answer.
+    pub output: String,
+    /// The turn; none if a `before_chat` hook gave the answer.
+    pub turn: Option<TurnReport>,
+    /// Hooks of the chat that failed without changing the outcome.
+    pub failures: Vec<HookFailure>,
+}
+
+impl Team {
+    /// Asks an agent: the one that is named, else the one that [`entry`](Team::entry) finds.
+    ///
+    /// Runs may follow one another, and may go on at the same time: one whose agent is busy runs on
+    /// a fork of it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the run; its ends run in the background.
+    pub async fn run(
+        &self,
+        agent: Option<&str>,
+        message: impl Into<Input>,
+    ) -> Result<Run, TeamError> {
+        let name: Arc<str> = self.entry(agent)?.into();
+        let (agent, one) = self.begin(&name)?;
+        let chat = Chat::new(fresh_id(), [agent.clone()]);
+        let begun = AtomicBool::new(false);
+        let input = message.into();
+        let token = one.token.clone();
+        let result = {
+            let mut running = std::pin::pin!(chat.run(async |chat| {
+                begun.store(true, Ordering::Release);
+                agent.request(input).in_chat(chat).cancel_on(&token).handle().await
+            }));
+            let mut cancelled = std::pin::pin!(token.cancelled());
+            let mut told = false;
+            std::future::poll_fn(|task| {
+                if !told && cancelled.as_mut().poll(task).is_ready() {
+                    told = true;
+                    // A turn is cancelled by its token and ends in its own good order. What comes
+                    // before it knows only the chat.
+                    if !begun.load(Ordering::Acquire) {
+                        chat.cancel();
+                    }
+                }
+                running.as_mut().poll(task)
+            })
+            .await
+        };
+        drop(one);
+        let chat_id: Arc<str> = chat.id().into();
+        match (result.value, result.end.error) {
+            (_, Some(error)) => Err(TeamError::run(error)),
+            (Some(turn), None) => Ok(Run {
+                agent: name,
+                chat: chat_id,
+                output: turn.output().to_owned(),
+                turn: Some(turn),
+                failures: chat.failures(),
+            }),
+            (None, None) => Ok(Run {
+                agent: name,
+                chat: chat_id,
+                output: result.end.output.unwrap_or_default(),
+                turn: None,
+                failures: chat.failures(),
+            }),
+        }
+    }
+
+    fn begin(&self, name: &str) -> Result<(Agent, OneRun), TeamError> {
+        match &*self.stage() {
+            Stage::Running(life) => match (life.agent(name), life.runs()) {
+                (Some(agent), Some(runs)) => Ok((agent, runs.begin())),
+                _ => Err(TeamError::choice(format!("there is no agent `{name}`"))),
+            },
+            Stage::Over => Err(TeamError::not_running("the team has been stopped")),
+            Stage::Built | Stage::Starting => {
+                Err(TeamError::not_running("the team has not been started; start it first"))
+            }
+        }
+    }
+}
+
+/// An id that no other chat of this machine has.
+fn fresh_id() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let millis = now.map_or(0, |now| now.as_millis());
+    format!("chat-{millis:x}-{:x}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}

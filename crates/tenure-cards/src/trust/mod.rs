@@ -1,0 +1,13 @@
+//! What would run: every file, program and permission that a run of these cards would use, with
+//! hashes of their contents.
+//!
+//! Making an [`Inventory`] executes nothing. Whether it is trusted is decided elsewhere, and never
+//! by a file of the project.
+
+mod collect;
+mod digest;
+mod item;
+
+pub use collect::inventory;
+pub use digest::sha256_hex;
+pub use item::{Change, Inventory, Item, ItemKind, changes};

@@ -1,0 +1,115 @@
+//! What is accepted works, or is refused at the field that asks for it.
+
+use crate::support::*;
+use tenure_cards::HookCatalog;
+use tenure_cards::diagnostic::Severity;
+use tenure_core::hook::{self, Flow};
+
+/// Each problem as `code line message`.
+fn refused(project: &Project) -> Vec<String> {
+    let report = project.builder().build().expect_err("it is refused");
+    let told = |it: &tenure_cards::diagnostic::Diagnostic| {
+        let line = it.source.line_col(it.span.start as usize).line;
+        assert!(it.help.is_some(), "{} has no remedy", it.message);
+        format!("{} {line} {}", it.code, it.message)
+    };
+    let errors = report.iter().filter(|it| it.severity == Severity::Error);
+    errors.map(told).collect()
+}
+
+#[test]
+fn what_this_release_cannot_do_is_refused_by_name() {
+    for (field, problem) in [
+        ("model: sonnet", "T0702 3 the model `sonnet` is reached over the network"),
+        ("servers: [files]", "T0701 3 `servers` needs tool servers, which cannot be run yet"),
+        (
+            "mcp_connect: [{ target: 'https://example.com/mcp' }]",
+            "T0701 3 `mcp_connect` needs tool servers, which cannot be run yet",
+        ),
+        ("harness_tools: true", "T0701 3 `harness_tools` cannot be run yet"),
+        (
+            "request_params: { tool_result_mode: passthrough }",
+            "T0701 3 `tool_result_mode: passthrough` cannot be run yet",
+        ),
+        ("model: script:gone.yml", "T0703 3 the script `gone.yml` is not there"),
+        ("model: script:../x.yml", "T0703 3 the script `../x.yml` is outside of the project"),
+        (
+            "model: script:bad.yml",
+            "T0703 3 the script `bad.yml` cannot be used: replies[0].call must be the name of a tool",
+        ),
+        ("skills: [gone]", "T0704 3 the skill `gone` is not there"),
+        ("skills: [empty]", "T0704 3 the skill `empty` has no SKILL.md"),
+        ("skills: [nameless]", "T0704 3 the skill file `nameless/SKILL.md` has no `name`"),
+        ("hooks: [{ use: nobody }]", "T0318 3 no hook is registered under the name `nobody`"),
+    ] {
+        let card = format!("---\nname: a\n{field}\n---\nx\n");
+        let project = Project::new([
+            ("a.md", &card),
+            ("bad.yml", "- { call: 1 }\n"),
+            ("empty/readme.txt", ""),
+            ("nameless/SKILL.md", "---\ndescription: x\n---\ny\n"),
+        ]);
+        assert_eq!(refused(&project), [problem], "{field}");
+    }
+}
+
+#[test]
+fn an_agent_elsewhere_is_refused() {
+    let project = Project::new([("a.yml", "type: a2a\nname: a\nurl: https://example.com\n")]);
+    assert_eq!(refused(&project), ["T0701 1 `a` is an agent elsewhere (type a2a)"]);
+}
+
+#[test]
+fn everything_is_refused_at_once_in_all_cards() {
+    let project = Project::new([
+        ("a.md", "---\nmodel: gpt\nservers: [x]\nagents: [b]\n---\nx\n"),
+        ("b.md", "---\nmodel: opus\n---\nx\n"),
+    ]);
+    assert_eq!(refused(&project).len(), 3);
+}
+
+#[test]
+fn another_model_makes_a_card_run_whose_own_is_remote() {
+    let project = Project::new([("a.md", "---\nmodel: sonnet\n---\nx\n")]);
+    let team = project.builder().model_override("passthrough").build().expect("it runs now");
+    assert_eq!(team.explain("a").expect("it is there").model, "passthrough");
+}
+
+#[test]
+fn a_registered_hook_that_refuses_what_it_is_given_says_why() {
+    let greet = hook::before_agent(|_, _| Box::pin(async { Ok(Flow::Continue) }));
+    let catalog = HookCatalog::new().register("greet", greet);
+    let card = "---\nname: a\nhooks:\n  - { use: greet, with: { word: hi } }\n---\nx\n";
+    let project = Project::new([("a.md", card)]);
+    let report = project.builder().hook_catalog(catalog).build().expect_err("it is refused");
+    assert_eq!(
+        messages(&report),
+        ["T0318 the hook `greet` cannot be made: it takes nothing by `with`"]
+    );
+}
+
+#[test]
+fn building_and_explaining_execute_nothing() {
+    let card = "---
+name: a
+shell: true
+function_tools: ['tool.py:f']
+lifecycle_hooks: { on_start: log.py:start }
+hooks: [{ on: on_start, run: [touch, ran] }]
+---
+x
+";
+    // An interpreter that would be noticed.
+    let python = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../ran\"\n";
+    let project = Project::new([
+        ("a.md", card),
+        ("tool.py", "open('ran', 'w')\ndef f(x: str) -> str:\n    \"\"\"F.\"\"\"\n    return x\n"),
+        (".venv/bin/python", python),
+    ]);
+    let team = project.team();
+    team.explain("a").expect("it is there");
+    project.builder().inspect();
+    drop(team);
+    assert!(!project.path().join("ran").exists());
+    assert!(project.log().is_empty());
+}

@@ -1,0 +1,4 @@
+def one(ctx): pass
+
+
+def two(ctx): pass

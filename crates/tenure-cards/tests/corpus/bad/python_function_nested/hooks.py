@@ -1,0 +1,3 @@
+def outer(ctx):
+    def inner(ctx):
+        pass

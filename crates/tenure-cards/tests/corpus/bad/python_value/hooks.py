@@ -1,0 +1,2 @@
+start = 5
+nothing = None

@@ -1,0 +1,2 @@
+async def check(ctx):
+    return None

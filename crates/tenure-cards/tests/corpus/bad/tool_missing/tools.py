@@ -1,0 +1,2 @@
+def here(a):
+    pass

@@ -1,0 +1,10 @@
+def many(*values):
+    pass
+
+
+def position(a, /):
+    pass
+
+
+def fine(a):
+    pass

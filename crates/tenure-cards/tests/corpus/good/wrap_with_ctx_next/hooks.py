@@ -1,0 +1,2 @@
+async def wrap(ctx):
+    return await ctx.next()

@@ -1,0 +1,13 @@
+//! Teams made of card files, with real hooks in Python and commands.
+
+mod children;
+mod choice;
+mod hooks;
+mod life;
+mod support;
+
+/// What the hooks wrote down, without the numbers of clones and forks.
+fn plain_log(project: &support::Project) -> Vec<String> {
+    let plain = |line: String| line.split('#').next().unwrap_or_default().to_owned();
+    project.log().into_iter().map(plain).collect()
+}

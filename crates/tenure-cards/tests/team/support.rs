@@ -1,0 +1,94 @@
+//! Projects in temporary folders.
+
+use std::path::Path;
+use tempfile::TempDir;
+use tenure_cards::Team;
+use tenure_cards::check::{LoadOptions, Loaded, load};
+use tenure_cards::diagnostic::Report;
+use tenure_cards::team::TeamBuilder;
+use tenure_core::event::EventBus;
+use tenure_testkit::Recorder;
+
+/// Python hooks that write down who was called and how.
+pub(crate) const LOG: &str = r#"
+import os
+
+LOG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "log.txt")
+
+def log(line):
+    with open(LOG, "a") as file:
+        file.write(line + "\n")
+
+def start(ctx):
+    log("start " + ctx.agent_name)
+
+async def stop(ctx):
+    log("stop " + ctx.agent_name)
+
+def boom(ctx):
+    log("boom " + ctx.agent_name)
+    raise ValueError("the disk is full")
+"#;
+
+pub(crate) struct Project {
+    pub(crate) dir: TempDir,
+}
+
+impl Project {
+    pub(crate) fn new<const N: usize>(files: [(&str, &str); N]) -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::write(dir.path().join("tenure.toml"), "").expect("a file");
+        for (name, text) in [("log.py", LOG)].into_iter().chain(files) {
+            let path = dir.path().join(name);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent).expect("a folder");
+            }
+            std::fs::write(path, text).expect("a file");
+        }
+        Self { dir }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn loaded(&self) -> Loaded {
+        load(self.path(), &LoadOptions::default())
+    }
+
+    pub(crate) fn builder(&self) -> TeamBuilder {
+        let loaded = self.loaded();
+        assert!(!loaded.report.has_errors(), "{:#?}", messages(&loaded.report));
+        Team::builder(loaded)
+    }
+
+    pub(crate) fn team(&self) -> Team {
+        self.builder().build().unwrap_or_else(|report| panic!("{:#?}", messages(&report)))
+    }
+
+    /// A team under a recorder.
+    pub(crate) fn recorded(&self) -> (Team, Recorder) {
+        let bus = EventBus::new();
+        let recorder = Recorder::new(&bus);
+        let team = self.builder().events(&bus).build();
+        (team.unwrap_or_else(|report| panic!("{:#?}", messages(&report))), recorder)
+    }
+
+    /// What the hooks wrote down.
+    pub(crate) fn log(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path().join("log.txt")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+pub(crate) fn messages(report: &Report) -> Vec<String> {
+    report.iter().map(|it| format!("{} {}", it.code, it.message)).collect()
+}
+
+/// A card that writes down its start and its stop.
+pub(crate) fn logged(name: &str, more: &str) -> String {
+    format!(
+        "---\nname: {name}\n{more}\nlifecycle_hooks:\n  on_start: log.py:start\n  \
+         on_shutdown: log.py:stop\n---\nYou are {name}.\n"
+    )
+}
