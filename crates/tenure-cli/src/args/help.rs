@@ -1,0 +1,89 @@
+//! What `--help` says beyond the arguments: examples, and what to know.
+
+pub(super) const ABOUT: &str =
+    "Runs, checks and explains agents from files. Every point of an agent's life can be hooked.";
+
+pub(super) const PROGRAM: &str = "\
+Examples:
+  tenure demo                          watch a small team at work, no key needed
+  tenure init hello                    write a project to start from
+  tenure run hello -m \"hi\"             run it
+  tenure check                         find every mistake in the cards here
+
+Exit codes:
+  0 ok   1 failed   2 usage   3 check found errors   4 not trusted   5 denied
+  6 max steps   8 cancelled   124 timeout   129, 130, 143 ended by a signal";
+
+pub(super) const RUN: &str = "\
+Examples:
+  tenure run greeter.md -m \"good morning\"
+  tenure run agents/ --agent editor -m \"shorten this\" --timeout 30s
+  git diff | tenure run reviewer.md > review.txt
+  tenure run greeter.md -m hi --json | jq -r 'select(.type == \"result\").output'
+
+The answer goes to standard output, progress to standard error. Before anything of a project is
+executed for the first time you are shown what that would be, and asked. Ctrl-C once stops the run
+and lets its shutdown hooks finish; twice kills.";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  tenure check                         everything in this directory
+  tenure check agents/editor.md
+  tenure check --format json           one object a line
+  tenure check --format sarif > out.sarif
+  tenure check --deny-warnings         for CI
+
+Exits with 3 if there are errors. Python files are parsed, never run.";
+
+pub(super) const EXPLAIN: &str = "\
+Examples:
+  tenure explain agents/
+  tenure explain agents/ --agent editor --point wrap_tool_call
+  tenure explain agents/ --json";
+
+pub(super) const DUMP: &str = "\
+Examples:
+  tenure dump editor.md                the card with its fields in canonical order
+  tenure dump editor.md --format yaml > editor.yaml
+
+Variables such as ${API_KEY} are printed as they are written, never as their value.";
+
+pub(super) const INIT: &str = "\
+Examples:
+  tenure init                          the template `hello` in ./hello
+  tenure init approval                 the template `approval` in ./approval
+  tenure init bots --template team     the template `team` in ./bots
+
+What it writes is trusted from the start, because you asked for it. Nothing is overwritten.";
+
+pub(super) const DEMO: &str = "\
+Examples:
+  tenure demo
+  tenure demo --keep demo              keep its files to look at and to change";
+
+pub(super) const TRUST: &str = "\
+Examples:
+  tenure trust                         is this project trusted?
+  tenure trust review agents/          what would it execute?
+  tenure trust accept agents/
+  tenure trust accept agents/ --fingerprint 5be1c0d2
+  tenure trust revoke agents/
+
+Trust is given to exact contents: when a hook, a command or a tool changes, you are asked again.
+It is kept in $XDG_DATA_HOME/tenure/trust.json. Nothing in a project can grant it.
+`status` exits with 4 if the project is not trusted.";
+
+pub(super) const DOCTOR: &str = "\
+Examples:
+  tenure doctor
+  tenure doctor agents/";
+
+pub(super) const SCHEMA: &str = "\
+Examples:
+  tenure schema card > card.schema.json";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  tenure completions bash > ~/.local/share/bash-completion/completions/tenure
+  tenure completions zsh > \"${fpath[1]}/_tenure\"
+  tenure completions fish > ~/.config/fish/completions/tenure.fish";

@@ -1,0 +1,275 @@
+//! The command line: what can be asked for, and how it is explained.
+//!
+//! Parsing only. What an argument means for the files on disk is the business of the commands.
+
+mod help;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use tenure_core::hook::Limit;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "tenure", version, about = help::ABOUT, after_help = help::PROGRAM)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an agent from its card and print its answer.
+    #[command(after_help = help::RUN)]
+    Run(Run),
+    /// Find every mistake in cards and hooks. Executes nothing.
+    #[command(after_help = help::CHECK)]
+    Check(Check),
+    /// Show which hooks run at each point, in order. Executes nothing.
+    #[command(after_help = help::EXPLAIN)]
+    Explain(Explain),
+    /// Print a card in its full form. Executes nothing.
+    #[command(after_help = help::DUMP)]
+    Dump(Dump),
+    /// Write a project that runs without a key.
+    #[command(after_help = help::INIT)]
+    Init(Init),
+    /// Watch a small team at work: no key, no network, a few seconds.
+    #[command(after_help = help::DEMO)]
+    Demo(Demo),
+    /// Look after which projects may execute their hooks and tools.
+    #[command(after_help = help::TRUST)]
+    Trust(Trust),
+    /// See whether this machine and this project are fit to run.
+    #[command(after_help = help::DOCTOR)]
+    Doctor(Doctor),
+    /// Print the JSON Schema of a file format, for editors.
+    #[command(after_help = help::SCHEMA)]
+    Schema(Schema),
+    /// Print a completion script for a shell.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(Completions),
+}
+
+/// `tenure run`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Run {
+    /// A card, or a directory of cards.
+    #[arg(value_name = "CARD|DIR")]
+    pub(crate) path: PathBuf,
+    /// What to say to the agent; without it the message is read from standard input.
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) message: Option<String>,
+    /// The agent to talk to, where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The model for every agent in place of its own, such as `passthrough`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Print each event and then the result as a line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Trust the project for this one command; nothing is recorded.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print the answer and nothing else.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// How long the turn may take, with a unit: 500ms, 30s, 5m.
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) timeout: Option<Limit>,
+}
+
+/// `tenure check`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Check {
+    /// A card, or a directory of cards.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// How to print what was found.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+    /// Let warnings count as errors.
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+}
+
+/// How `check` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+}
+
+/// `tenure explain`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    /// A card, or a directory of cards.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Only this agent.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Only this point, such as `wrap_tool_call`.
+    #[arg(long, value_name = "POINT")]
+    pub(crate) point: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `tenure dump`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Dump {
+    /// The card.
+    #[arg(value_name = "CARD")]
+    pub(crate) path: PathBuf,
+    /// The kind of file to print.
+    #[arg(long, value_enum, default_value_t = DumpFormat::Markdown)]
+    pub(crate) format: DumpFormat,
+}
+
+/// The two kinds of card file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpFormat {
+    /// Front matter, then the instruction.
+    Markdown,
+    /// One YAML document.
+    Yaml,
+}
+
+/// `tenure init`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Init {
+    /// Where to write it. Without it, a folder named after the template.
+    pub(crate) dir: Option<PathBuf>,
+    /// What to write. Without it, the template that the folder is named after, else `hello`.
+    #[arg(long, value_enum)]
+    pub(crate) template: Option<Template>,
+}
+
+/// What `init` can write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// One agent with a start and a stop hook.
+    Hello,
+    /// An agent whose tool a person has to approve.
+    Approval,
+    /// An agent that hands work to others, with a guard.
+    Team,
+}
+
+/// `tenure demo`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Demo {
+    /// Keep the files in this new folder, to look at and to change.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+/// `tenure trust`.
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Trust {
+    /// What to do; without it, `status`.
+    #[command(subcommand)]
+    pub(crate) action: Option<TrustAction>,
+}
+
+/// What can be done about trust.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustAction {
+    /// Say whether the project is trusted, and list the others that are.
+    Status(Place),
+    /// List everything that the project would execute, with hashes, and what changed.
+    Review(Place),
+    /// Trust the project as it is now.
+    Accept(Accept),
+    /// Forget that the project was trusted.
+    Revoke(Place),
+}
+
+/// Which project.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct Place {
+    /// A card, or a directory of cards.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+}
+
+/// `tenure trust accept`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Accept {
+    /// Which project.
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Accept only what has this fingerprint, as `review` printed it (or its first 8 digits).
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: Option<String>,
+}
+
+/// `tenure doctor`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Doctor {
+    /// The project to look at.
+    #[arg(default_value = ".")]
+    pub(crate) path: PathBuf,
+}
+
+/// `tenure schema`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Schema {
+    /// Of which file.
+    #[arg(value_enum, default_value_t = SchemaOf::Card)]
+    pub(crate) of: SchemaOf,
+}
+
+/// The formats that have a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// An agent card.
+    Card,
+}
+
+/// `tenure completions`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Completions {
+    /// For which shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn a_message_may_begin_with_a_hyphen() {
+        let args = Args::try_parse_from(["tenure", "run", "a.md", "-m", "-1 + 2"]);
+        let Ok(Args { command: Command::Run(run) }) = args else {
+            panic!("it should parse: {args:?}");
+        };
+        assert_eq!(run.message.as_deref(), Some("-1 + 2"));
+    }
+
+    #[test]
+    fn trust_alone_is_a_question_about_the_status() {
+        let args = Args::try_parse_from(["tenure", "trust"]);
+        assert!(
+            matches!(args, Ok(Args { command: Command::Trust(Trust { action: None }) })),
+            "{args:?}"
+        );
+    }
+}

@@ -1,0 +1,28 @@
+//! `tenure check`.
+
+use super::project::{Opened, color_of};
+use crate::args::{Check, ReportFormat};
+use crate::exit::Exit;
+use anstream::AutoStream;
+use anyhow::Result;
+
+pub(super) fn run(args: &Check) -> Result<Exit> {
+    let opened = Opened::at(&args.path)?.inspected();
+    let report = opened.report();
+    match args.format {
+        ReportFormat::Text => {
+            let color = color_of(AutoStream::choice(&std::io::stdout()));
+            let mut text = report.render_text(color);
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&opened.summary());
+            super::say(&text)?;
+        }
+        ReportFormat::Json if report.is_empty() => {}
+        ReportFormat::Json => super::say(&report.to_json_lines())?,
+        ReportFormat::Sarif => super::say(&serde_json::to_string_pretty(&report.to_sarif())?)?,
+    }
+    let bad = report.has_errors() || args.deny_warnings && !report.is_empty();
+    Ok(if bad { Exit::Check } else { Exit::Ok })
+}

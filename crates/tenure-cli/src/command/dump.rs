@@ -1,0 +1,27 @@
+//! `tenure dump`.
+
+use super::project::Opened;
+use crate::args::{Dump, DumpFormat};
+use crate::exit::{Exit, Stop};
+use anyhow::Result;
+use tenure_cards::dump::{Format, dump};
+
+pub(super) fn run(args: &Dump) -> Result<Exit> {
+    if args.path.is_dir() {
+        let path = args.path.display();
+        return Err(Stop::usage(format!("`{path}` is a directory; name one card")).into());
+    }
+    let opened = Opened::at(&args.path)?;
+    if !opened.complain() {
+        return Ok(Exit::Check);
+    }
+    let format = match args.format {
+        DumpFormat::Markdown => Format::Markdown,
+        DumpFormat::Yaml => Format::Yaml,
+    };
+    match opened.loaded.cards.first() {
+        Some(card) => super::say(&dump(card, format))?,
+        None => anyhow::bail!("there is no card in `{}`", args.path.display()),
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,124 @@
+//! `tenure explain` (G12).
+
+use super::project::Opened;
+use crate::args::Explain;
+use crate::exit::{Exit, Stop};
+use crate::terminal::style::{BOLD, CALM, DIM, WARN, paint};
+use crate::terminal::text::{clean_line, human};
+use anyhow::Result;
+use tenure_cards::team::{EntryExplanation, Explanation, Team};
+use tenure_core::hook::{Limit, Origin, Point, Policy};
+
+pub(super) fn run(args: &Explain) -> Result<Exit> {
+    let point = args.point.as_deref().map(str::parse::<Point>).transpose();
+    let point = point.map_err(|error| Stop::usage(error.to_string()))?;
+    let opened = Opened::at(&args.path)?;
+    if !opened.complain() {
+        return Ok(Exit::Check);
+    }
+    if let Some(name) = &args.agent
+        && opened.loaded.card(name).is_none()
+    {
+        return Err(opened.no_agent(name));
+    }
+    let mut agents = Team::builder(opened.loaded).inspect().agents;
+    if let Some(name) = &args.agent {
+        agents.retain(|agent| agent.agent == *name);
+    }
+    if let Some(point) = point {
+        for agent in &mut agents {
+            agent.points.retain(|it| it.point == point.as_str());
+        }
+    }
+    if args.json {
+        super::say(&serde_json::to_string_pretty(&agents)?)?;
+    } else {
+        let texts: Vec<_> = agents.iter().map(text).collect();
+        super::say(&texts.join("\n"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// One agent, for people.
+fn text(agent: &Explanation) -> String {
+    let name = paint(BOLD, clean_line(&agent.agent));
+    let head = format!("{}  {}", clean_line(&agent.kind), clean_line(&agent.file));
+    let mut text = format!("{name}  {}\n", paint(DIM, head));
+    let mut about = vec![format!("model {}", agent.model)];
+    if !agent.tools.is_empty() {
+        about.push(format!("tools {}", agent.tools.join(", ")));
+    }
+    about.push(format!("at most {} model calls", agent.max_steps));
+    text.push_str(&format!("  {}\n", paint(DIM, clean_line(&about.join(" · ")))));
+    if agent.points.is_empty() {
+        text.push_str("  no hooks\n");
+    }
+    let rows: Vec<Vec<[String; 4]>> =
+        agent.points.iter().map(|point| point.entries.iter().map(row).collect()).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().flatten().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).min(48)
+    };
+    let (name, runs, policy) = (width(0), width(1), width(2));
+    for (point, rows) in agent.points.iter().zip(&rows) {
+        text.push_str(&format!("  {}", paint(CALM, point.point)));
+        if let Some(order) = order_of(point.point, point.entries.len()) {
+            text.push_str(&format!("  {}", paint(DIM, order)));
+        }
+        text.push('\n');
+        for (at, (row, entry)) in rows.iter().zip(&point.entries).enumerate() {
+            let style = if entry.policy == Policy::Deny { WARN } else { DIM };
+            let policy = paint(style, format_args!("{:<policy$}", row[2]));
+            let line = format!(
+                "  {:>3}  {:<name$}  {:<runs$}  {policy}  {}",
+                at + 1,
+                row[0],
+                row[1],
+                row[3]
+            );
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Name, what runs, policy, and the rest.
+fn row(entry: &EntryExplanation) -> [String; 4] {
+    let limit = Limit::new(entry.limit).map_or_else(|_| human(entry.limit), |it| it.to_string());
+    let mut rest = vec![format!("limit {limit}")];
+    if let Some(when) = &entry.when {
+        rest.push(format!("when {when}"));
+    }
+    if entry.retries > 0 {
+        rest.push(format!("retries {}", entry.retries));
+    }
+    if entry.observes {
+        rest.push("only observes".to_owned());
+    }
+    if let Some(parent) = &entry.inherited {
+        rest.push(format!("guard of {parent}, when it calls this agent"));
+    }
+    match (&entry.declared, entry.origin) {
+        (Some(declared), _) => rest.push(format!("at {declared}")),
+        (None, Origin::Platform) => rest.push("built in".to_owned()),
+        (None, _) => {}
+    }
+    // A hook without a name of its own is called what it runs; that need not be said twice.
+    let runs = if entry.runs == entry.name { "" } else { &entry.runs };
+    [
+        clean_line(&entry.name),
+        clean_line(runs),
+        entry.policy.as_str().to_owned(),
+        clean_line(&rest.join(" · ")),
+    ]
+}
+
+/// What the order of several entries means.
+fn order_of(point: &str, entries: usize) -> Option<&'static str> {
+    match point {
+        _ if entries < 2 => None,
+        "wrap_model_call" | "wrap_tool_call" => Some("the first is outermost"),
+        _ => Some("in this order"),
+    }
+}

@@ -1,0 +1,100 @@
+//! `tenure init`.
+
+use super::files;
+use super::project::Opened;
+use crate::args::{Init, Template};
+use crate::exit::{Exit, Stop};
+use crate::terminal::style::{BOLD, DIM, GOOD, WARN, paint};
+use crate::terminal::text::{for_shell, plural};
+use crate::trust::{Item, Store};
+use anyhow::{Context as _, Result, ensure};
+use clap::ValueEnum as _;
+use std::path::{Path, PathBuf};
+use tenure_cards::trust::sha256_hex;
+
+pub(super) fn run(args: &Init) -> Result<Exit> {
+    let template = args.template.unwrap_or_else(|| named_after(args.dir.as_deref()));
+    let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(template.name()));
+    let files = template.files();
+    refuse_to_overwrite(&dir, files)?;
+    std::fs::create_dir_all(&dir)
+        .with_context(|| format!("the folder {} cannot be made", dir.display()))?;
+    files::write(&dir, files)?;
+
+    let opened = Opened::at(&dir)?;
+    ensure!(opened.complain(), "the template `{}` does not pass its own check", template.name());
+    let items = opened.items();
+    let trusted = is_all_ours(&opened, &items, files);
+    if trusted {
+        Store::open()?.accept(opened.root(), &items)?;
+    }
+
+    let shown = for_shell(&dir);
+    let mut text = format!(
+        "{} {shown}/ from the template `{}` ({})\n",
+        paint(GOOD, "Created"),
+        template.name(),
+        plural(files.len(), "file")
+    );
+    let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
+    text.push_str(&format!("  {}\n\n", paint(DIM, names.join("  "))));
+    text.push_str(&format!("{}\n", paint(BOLD, "Next:")));
+    let next = [
+        (format!("tenure run {shown} -m \"{}\"", template.message()), "no key needed"),
+        (format!("tenure explain {shown}"), "which hooks run, and when"),
+        (format!("tenure check {shown}"), "after you changed something"),
+    ];
+    let width = next.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    for (command, why) in next {
+        text.push_str(&format!("  {command:<width$}  {}\n", paint(DIM, format_args!("# {why}"))));
+    }
+    if !trusted {
+        text.push_str(&format!(
+            "{}\n",
+            paint(WARN, "The folder held other files already, so it is not trusted yet.")
+        ));
+    }
+    super::say(&text)?;
+    Ok(Exit::Ok)
+}
+
+/// The template that the folder is named after, as in `tenure init approval`.
+fn named_after(dir: Option<&Path>) -> Template {
+    let name = dir.and_then(Path::file_name).and_then(|name| name.to_str());
+    name.and_then(|name| Template::from_str(name, false).ok()).unwrap_or(Template::Hello)
+}
+
+/// Whether everything that would run is what was just written. In a folder with cards or code of
+/// somebody else, trust is still to be asked for.
+fn is_all_ours(opened: &Opened, items: &[Item], files: &[files::Embedded]) -> bool {
+    let written = |name: &str, sha256: &str| {
+        let file = files.iter().find(|(file, _)| *file == name);
+        file.is_some_and(|(_, text)| sha256_hex(text.as_bytes()) == sha256)
+    };
+    let cards = opened.loaded.cards.iter().all(|card| {
+        let name = card.source.path().file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| files.iter().any(|(file, _)| *file == name))
+    });
+    let hashed = |item: &Item| match &item.sha256 {
+        Some(sha256) => written(&item.what, sha256),
+        None => true,
+    };
+    cards && items.iter().all(hashed)
+}
+
+fn refuse_to_overwrite(dir: &Path, files: &[files::Embedded]) -> Result<()> {
+    if dir.exists() && !dir.is_dir() {
+        return Err(Stop::usage(format!("`{}` is a file; name a folder", dir.display())).into());
+    }
+    let there: Vec<_> =
+        files.iter().map(|(name, _)| *name).filter(|it| dir.join(it).exists()).collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::usage(format!(
+        "`{}` has {} already, and nothing is overwritten; name another folder",
+        dir.display(),
+        there.join(", ")
+    ))
+    .into())
+}

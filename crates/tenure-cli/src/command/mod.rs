@@ -1,0 +1,47 @@
+//! The commands, one file each.
+
+mod check;
+mod completions;
+mod demo;
+mod doctor;
+mod dump;
+mod ended;
+mod explain;
+mod files;
+mod init;
+mod project;
+mod run;
+mod schema;
+mod session;
+mod trust;
+
+use crate::args::Command;
+use crate::exit::Exit;
+use anyhow::Result;
+use std::io::Write as _;
+
+/// Does what was asked for.
+pub(crate) fn run(command: Command) -> Result<Exit> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Trust(args) => trust::run(args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completions(args) => completions::run(&args),
+    }
+}
+
+/// Prints text on standard output, ended by a line break.
+fn say(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        stdout.write_all(b"\n")?;
+    }
+    Ok(stdout.flush()?)
+}

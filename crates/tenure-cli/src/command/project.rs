@@ -1,0 +1,135 @@
+//! Opening a project: reading and checking it, and saying what is wrong.
+
+use crate::exit::Stop;
+use crate::terminal::print_plain;
+use crate::terminal::style::{BAD, GOOD, WARN, paint};
+use crate::terminal::text::plural;
+use crate::trust::Item;
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Result;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tenure_cards::card::Card;
+use tenure_cards::check::{LoadOptions, Loaded, load};
+use tenure_cards::diagnostic::{Code, Color, Report, Severity};
+use tenure_cards::team::Team;
+
+/// A project as it was read, and how long that took.
+pub(super) struct Opened {
+    pub(super) loaded: Loaded,
+    pub(super) took: Duration,
+}
+
+impl Opened {
+    /// Reads the cards at `path`. Executes nothing.
+    pub(super) fn at(path: &Path) -> Result<Self> {
+        if !path.exists() {
+            let path = path.display();
+            return Err(Stop::usage(format!(
+                "there is no `{path}`; name a card or a directory of cards, or make one with \
+                 `tenure init`"
+            ))
+            .into());
+        }
+        let began = Instant::now();
+        // This program brings no registered hooks along, so a card cannot `use` any.
+        let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
+        let loaded = load(path, &options);
+        Ok(Self { loaded, took: began.elapsed() })
+    }
+
+    /// Looks also at what a run would refuse: scripts that cannot be used, agents that cannot be
+    /// built. Executes nothing. What this release cannot do is a warning here, because the card is
+    /// right all the same.
+    pub(super) fn inspected(mut self) -> Self {
+        let began = Instant::now();
+        let broken = self.loaded.report.has_errors();
+        let refused = Team::builder(self.loaded.clone()).inspect().report;
+        for diagnostic in refused {
+            let diagnostic = match diagnostic.code {
+                Code::BadScript | Code::BadSkill => diagnostic,
+                // Of cards that are not whole, nothing more can be said.
+                _ if broken => continue,
+                Code::RemoteModel | Code::NotRunnable => diagnostic.severity(Severity::Warning),
+                _ => diagnostic,
+            };
+            self.loaded.report.push(diagnostic);
+        }
+        self.took += began.elapsed();
+        self
+    }
+
+    /// What was looked at, and what was found: the last line of a check.
+    pub(super) fn summary(&self) -> String {
+        let cards = &self.loaded.cards;
+        let hooks: usize = cards.iter().map(hook_count).sum();
+        let report = &self.loaded.report;
+        let found = match (report.errors(), report.warnings()) {
+            (0, 0) => paint(GOOD, "no problems"),
+            (0, warnings) => paint(WARN, plural(warnings, "warning")),
+            (errors, 0) => paint(BAD, plural(errors, "error")),
+            (errors, warnings) => format!(
+                "{}, {}",
+                paint(BAD, plural(errors, "error")),
+                paint(WARN, plural(warnings, "warning"))
+            ),
+        };
+        format!(
+            "{}, {} checked in {} ms: {found}",
+            plural(cards.len(), "card"),
+            plural(hooks, "hook"),
+            self.took.as_millis().max(1)
+        )
+    }
+
+    /// Prints errors and warnings on standard error, as `check` prints them. Says whether the
+    /// project can be used.
+    pub(super) fn complain(&self) -> bool {
+        let report = &self.loaded.report;
+        complain_about(report);
+        if report.has_errors() {
+            print_plain(&self.summary());
+        }
+        !report.has_errors()
+    }
+
+    /// Everything that a run would execute.
+    pub(super) fn items(&self) -> Vec<Item> {
+        tenure_cards::trust::inventory(&self.loaded).items.iter().map(Item::from).collect()
+    }
+
+    /// The error of a name that no agent here has.
+    pub(super) fn no_agent(&self, name: &str) -> anyhow::Error {
+        let names: Vec<_> = self.loaded.cards.iter().map(|card| &*card.name).collect();
+        Stop::usage(format!("there is no agent `{name}`; there are: {}", names.join(", "))).into()
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.loaded.project.root
+    }
+
+    pub(super) fn report(&self) -> &Report {
+        &self.loaded.report
+    }
+}
+
+/// Prints errors and warnings on standard error, if there are any.
+pub(super) fn complain_about(report: &Report) {
+    if !report.is_empty() {
+        let color = color_of(AutoStream::choice(&std::io::stderr()));
+        print_plain(&report.render_text(color));
+    }
+}
+
+/// How many hooks a card declares.
+pub(super) fn hook_count(card: &Card) -> usize {
+    card.hooks.declared.len() + card.hooks.tool_hooks.iter().count()
+}
+
+/// The choice of a stream, as diagnostics take it.
+pub(super) fn color_of(choice: ColorChoice) -> Color {
+    match choice {
+        ColorChoice::Never => Color::Never,
+        _ => Color::Always,
+    }
+}

@@ -1,0 +1,147 @@
+//! `tenure run`.
+
+use super::project::{Opened, complain_about};
+use super::session::{Session, Wishes};
+use crate::args::Run;
+use crate::exit::{Exit, Stop};
+use crate::signal::Stopper;
+use crate::terminal::{EventLines, Progress, Screen, TerminalAsker, print_json};
+use crate::trust::{Leave, admit};
+use anyhow::{Context as _, Result};
+use serde_json::json;
+use std::io::{IsTerminal as _, Read as _};
+use std::sync::atomic::Ordering;
+use tenure_cards::card::{Card, CardKind};
+
+/// How many instances have a line of their own, unless the card says otherwise.
+const MOST_LINES: usize = 20;
+
+pub(super) fn run(args: &Run) -> Result<Exit> {
+    let result = prepare_and_run(args);
+    if args.json
+        && let Err(error) = &result
+    {
+        print_json(&not_run(&format!("{error:#}"), Stop::exit_of(error)));
+    }
+    result
+}
+
+fn prepare_and_run(args: &Run) -> Result<Exit> {
+    let message = message(args)?;
+    let opened = Opened::at(&args.path)?;
+    if opened.report().has_errors() {
+        opened.complain();
+        if args.json {
+            print_json(&not_run("the check found errors", Exit::Check));
+        }
+        return Ok(Exit::Check);
+    }
+    let (root, items) = (opened.root().to_owned(), opened.items());
+    let named = named(args, &opened)?;
+    let progress = match args.quiet {
+        true => Progress::Nothing,
+        false => Progress::on_stderr(most_lines(&opened)),
+    };
+    let events = if args.json { EventLines::Json } else { EventLines::Nothing };
+    let screen = Screen::new(progress, events);
+    let stopper = Stopper::default();
+    let asker = TerminalAsker::new(screen.clone(), stopper.clone());
+    let unanswered = asker.unanswered();
+    let wishes = Wishes { model: args.model.clone(), timeout: args.timeout };
+    let session = match Session::new(opened.loaded, wishes, screen, stopper, asker) {
+        Ok(session) => session,
+        Err(report) => {
+            complain_about(&report);
+            if args.json {
+                print_json(&not_run("the cards cannot be run", Exit::Check));
+            }
+            return Ok(Exit::Check);
+        }
+    };
+    let agent = match session.team().entry(named.as_deref()) {
+        Ok(agent) => agent.to_owned(),
+        Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
+    };
+    if !args.quiet {
+        complain_about(session.team().warnings());
+    }
+    let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
+    admit(&root, &items, leave)?;
+
+    let mut ended = session.run(&agent, message)?;
+    if unanswered.load(Ordering::Relaxed) {
+        ended = ended.unanswered();
+    }
+    if args.json {
+        print_json(&ended.to_json());
+    } else {
+        ended.answer()?;
+    }
+    ended.conclude();
+    // Last, where it is seen.
+    ended.complain();
+    Ok(ended.exit())
+}
+
+fn not_run(error: &str, exit: Exit) -> serde_json::Value {
+    json!({
+        "type": "result",
+        "outcome": null,
+        "output": null,
+        "error": anstream::adapter::strip_str(error).to_string(),
+        "usage": null,
+        "failures": [],
+        "exit_code": exit.code(),
+    })
+}
+
+/// What to say to the agent: `-m`, else what comes in by a pipe.
+fn message(args: &Run) -> Result<String> {
+    if let Some(message) = &args.message {
+        return Ok(message.clone());
+    }
+    let mut stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Stop::usage(
+            "there is no message; say it with -m \"text\", or pipe it in: echo text | tenure run …",
+        )
+        .into());
+    }
+    let mut text = String::new();
+    stdin.read_to_string(&mut text).context("standard input cannot be read as text")?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    if text.trim().is_empty() {
+        return Err(Stop::usage(
+            "the message is empty: standard input had nothing; say it with -m \"text\"",
+        )
+        .into());
+    }
+    Ok(text.to_owned())
+}
+
+/// The agent that was named: by itself, or by its card.
+fn named(args: &Run, opened: &Opened) -> Result<Option<String>> {
+    if let Some(name) = &args.agent {
+        return match opened.loaded.card(name) {
+            Some(card) => Ok(Some(card.name.to_string())),
+            None => Err(opened.no_agent(name)),
+        };
+    }
+    if !args.path.is_file() {
+        return Ok(None);
+    }
+    let asked = args.path.canonicalize().ok();
+    let is_asked = |card: &&Card| card.source.path().canonicalize().ok() == asked;
+    Ok(opened.loaded.cards.iter().find(is_asked).map(|card| card.name.to_string()))
+}
+
+/// The most lines that any of the cards wants to see at once.
+fn most_lines(opened: &Opened) -> usize {
+    let wanted = opened.loaded.cards.iter().filter_map(|card| match &card.kind {
+        CardKind::Agent(card) if !card.agents.is_empty() => {
+            Some(card.children.max_display_instances)
+        }
+        _ => None,
+    });
+    wanted.max().unwrap_or(MOST_LINES)
+}

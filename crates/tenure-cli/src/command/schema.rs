@@ -1,0 +1,13 @@
+//! `tenure schema`.
+
+use crate::args::{Schema, SchemaOf};
+use crate::exit::Exit;
+use anyhow::Result;
+
+pub(super) fn run(args: &Schema) -> Result<Exit> {
+    let schema = match args.of {
+        SchemaOf::Card => tenure_cards::schema::card_schema(),
+    };
+    super::say(&serde_json::to_string_pretty(&schema)?)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,117 @@
+//! `tenure trust`.
+
+use super::project::Opened;
+use crate::args::{Accept, Place, Trust, TrustAction};
+use crate::exit::{Exit, Stop};
+use crate::terminal::style::{DIM, GOOD, WARN, paint};
+use crate::terminal::text::{for_shell, plural};
+use crate::trust::{Item, Standing, Store, changes, fingerprint, listing};
+use anyhow::Result;
+
+pub(super) fn run(args: Trust) -> Result<Exit> {
+    match args.action {
+        None => status(&Place { path: ".".into() }),
+        Some(TrustAction::Status(place)) => status(&place),
+        Some(TrustAction::Review(place)) => review(&place),
+        Some(TrustAction::Accept(args)) => accept(&args),
+        Some(TrustAction::Revoke(place)) => revoke(&place),
+    }
+}
+
+/// Where a project stands, in one line.
+fn verdict(standing: &Standing, items: &[Item]) -> String {
+    match standing {
+        Standing::Trusted if items.is_empty() => {
+            format!("{} it executes nothing", paint(GOOD, "needs no trust:"))
+        }
+        Standing::Trusted => paint(GOOD, "trusted"),
+        Standing::Unknown => paint(WARN, "not trusted"),
+        Standing::Changed(list) => {
+            let news = plural(list.len(), "difference");
+            format!("{} {news} since it was trusted", paint(WARN, "not trusted:"))
+        }
+    }
+}
+
+fn status(place: &Place) -> Result<Exit> {
+    let store = Store::open()?;
+    let opened = Opened::at(&place.path)?;
+    let items = opened.items();
+    let standing = store.standing(opened.root(), &items);
+    super::say(&format!("{}  {}", opened.root().display(), verdict(&standing, &items)))?;
+    let root = opened.root().to_string_lossy();
+    let others: Vec<_> = store.projects().iter().filter(|(other, _)| **other != root).collect();
+    if !others.is_empty() {
+        super::say(&paint(DIM, "\nalso trusted:"))?;
+        for (other, accepted) in others {
+            let things = plural(accepted.items.len(), "thing");
+            let line = format!("  {other}  {things}, since {}", accepted.at);
+            super::say(&paint(DIM, crate::terminal::text::clean_line(&line)))?;
+        }
+    }
+    Ok(if standing == Standing::Trusted { Exit::Ok } else { Exit::Untrusted })
+}
+
+fn review(place: &Place) -> Result<Exit> {
+    let store = Store::open()?;
+    let opened = Opened::at(&place.path)?;
+    let items = opened.items();
+    let standing = store.standing(opened.root(), &items);
+    super::say(&format!("{}  {}", opened.root().display(), verdict(&standing, &items)))?;
+    if items.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    if let Standing::Changed(list) = &standing {
+        super::say(&format!("  what is different:\n{}", changes(list)))?;
+    }
+    super::say(&format!("  it would execute:\n{}", listing(&items)))?;
+    let short = &fingerprint(&items)[..12];
+    super::say(&format!("  fingerprint {short}"))?;
+    if standing != Standing::Trusted {
+        let path = for_shell(&place.path);
+        super::say(&format!("  accept: tenure trust accept {path} --fingerprint {short}"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn accept(args: &Accept) -> Result<Exit> {
+    let mut store = Store::open()?;
+    let opened = Opened::at(&args.place.path)?;
+    let items = opened.items();
+    let now = fingerprint(&items);
+    if let Some(wanted) = &args.fingerprint {
+        let wanted = wanted.trim().to_ascii_lowercase();
+        if wanted.len() < 8 {
+            return Err(Stop::usage("a fingerprint has at least 8 digits").into());
+        }
+        if !now.starts_with(&wanted) {
+            return Err(Stop::untrusted(format!(
+                "the fingerprint is {}, not {wanted}: the project is not what you reviewed; look \
+                 again with `tenure trust review {}`",
+                &now[..12],
+                for_shell(&args.place.path)
+            ))
+            .into());
+        }
+    }
+    if items.is_empty() {
+        super::say("it executes nothing, so there is nothing to trust")?;
+        return Ok(Exit::Ok);
+    }
+    store.accept(opened.root(), &items)?;
+    super::say(&format!("{} {}", paint(GOOD, "trusted"), opened.root().display()))?;
+    super::say(&listing(&items))?;
+    Ok(Exit::Ok)
+}
+
+fn revoke(place: &Place) -> Result<Exit> {
+    let mut store = Store::open()?;
+    let root = tenure_cards::project::Project::find(&place.path).root;
+    let said = if store.revoke(&root)? {
+        format!("forgot {}", root.display())
+    } else {
+        format!("{} was not trusted", root.display())
+    };
+    super::say(&said)?;
+    Ok(Exit::Ok)
+}

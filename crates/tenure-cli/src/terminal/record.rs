@@ -1,0 +1,266 @@
+//! What happened in a run, instance by instance: the memory behind progress, timeline and usage.
+//!
+//! Pure: events go in with the time since the run began, and nothing is printed here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::event::{Event, EventKind};
+use tenure_core::hook::Point;
+use tenure_core::message::ToolStatus;
+use tenure_core::model::Usage;
+use tenure_core::phase::Phase;
+use tenure_core::{ExitReason, InstanceId, Outcome};
+
+/// An event with its place in time. Made of an [`Event`], or by hand in tests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Happening<'a> {
+    /// The time since the run began.
+    pub(crate) at: Duration,
+    /// The agent's name.
+    pub(crate) agent: &'a str,
+    /// Which instance.
+    pub(crate) instance: InstanceId,
+    /// What happened.
+    pub(crate) kind: &'a EventKind,
+}
+
+impl<'a> Happening<'a> {
+    /// The event, `at` after the run began.
+    pub(crate) fn new(event: &'a Event, at: Duration) -> Self {
+        Self { at, agent: &event.agent, instance: event.instance, kind: &event.kind }
+    }
+}
+
+/// Hooks that the program adds by itself. Nobody declared them, and nobody wants to read of them.
+const OWN_HOOKS: &[&str] = &["python-workers"];
+
+/// Whether the hook is one that the program adds by itself.
+pub(super) fn is_own_hook(name: &str) -> bool {
+    OWN_HOOKS.contains(&name)
+}
+
+/// What a stretch of time was spent on. Later variants are drawn over earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Activity {
+    /// Alive, and nothing else.
+    Life,
+    /// In a turn.
+    Turn,
+    /// In a hook around a call, the call included.
+    Wrap,
+    /// Waiting for a model.
+    Model,
+    /// Running a tool.
+    Tool,
+    /// In a hook.
+    Hook,
+    /// Waiting for a person.
+    Ask,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stretch {
+    pub(crate) activity: Activity,
+    pub(crate) from: Duration,
+    /// `None` while it lasts.
+    pub(crate) to: Option<Duration>,
+}
+
+/// One instance of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    pub(crate) name: String,
+    pub(crate) started: Duration,
+    pub(crate) ended: Option<Duration>,
+    pub(crate) reason: Option<ExitReason>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) usage: Usage,
+    pub(crate) tool_calls: usize,
+    pub(crate) hook_calls: usize,
+    pub(crate) failed_hooks: usize,
+    pub(crate) asks: usize,
+    pub(crate) denied: usize,
+    pub(crate) stretches: Vec<Stretch>,
+    /// What it does right now, for people.
+    pub(crate) doing: String,
+    /// Whether it waits for somebody to ask it something.
+    pub(crate) is_idle: bool,
+    open: Vec<(Key, usize)>,
+}
+
+/// What tells an open stretch apart from others.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    Turn,
+    Model(usize),
+    Hook(Arc<str>, Point),
+    Tool(Arc<str>),
+    Ask(Arc<str>),
+}
+
+impl Instance {
+    fn new(name: &str, at: Duration) -> Self {
+        Self {
+            name: super::text::clean_line(name),
+            started: at,
+            ended: None,
+            reason: None,
+            outcome: None,
+            usage: Usage::default(),
+            tool_calls: 0,
+            hook_calls: 0,
+            failed_hooks: 0,
+            asks: 0,
+            denied: 0,
+            stretches: Vec::new(),
+            doing: "starting".to_owned(),
+            is_idle: false,
+            open: Vec::new(),
+        }
+    }
+
+    /// The name of the agent that it is an instance of: clones and forks (`name#1`, `name#1[tool]`)
+    /// lose what was added.
+    pub(crate) fn template(&self) -> &str {
+        let end = self.name.find(['[', '#']).filter(|at| *at > 0);
+        &self.name[..end.unwrap_or(self.name.len())]
+    }
+
+    /// Whether it is there and does something.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.ended.is_none() && !self.is_idle
+    }
+
+    fn begin(&mut self, key: Key, activity: Activity, at: Duration) {
+        self.open.push((key, self.stretches.len()));
+        self.stretches.push(Stretch { activity, from: at, to: None });
+    }
+
+    /// Closes the stretch, and says how long it was.
+    fn end(&mut self, key: &Key, at: Duration) -> Option<Duration> {
+        let open = self.open.iter().rposition(|(other, _)| other == key)?;
+        let (_, stretch) = self.open.remove(open);
+        let stretch = &mut self.stretches[stretch];
+        stretch.to = Some(at);
+        Some(at.saturating_sub(stretch.from))
+    }
+}
+
+/// Everything that happened in a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    instances: Vec<Instance>,
+    places: HashMap<InstanceId, usize>,
+    /// When the last event happened.
+    pub(crate) last: Duration,
+    /// How wide the widest name is so far.
+    pub(crate) name_width: usize,
+    /// How many events were lost because they came too fast.
+    pub(crate) missed: u64,
+}
+
+impl Record {
+    /// The instances in the order in which they appeared.
+    pub(crate) fn instances(&self) -> &[Instance] {
+        &self.instances
+    }
+
+    /// The instance of this id.
+    pub(crate) fn instance(&self, id: InstanceId) -> Option<&Instance> {
+        self.places.get(&id).map(|place| &self.instances[*place])
+    }
+
+    /// Takes note of an event. Returns how long what it ends has taken, if it ends something.
+    pub(crate) fn note(&mut self, happening: Happening<'_>) -> Option<Duration> {
+        let Happening { at, agent, instance, kind } = happening;
+        self.last = self.last.max(at);
+        let instances = &mut self.instances;
+        let place = *self.places.entry(instance).or_insert_with(|| {
+            instances.push(Instance::new(agent, at));
+            instances.len() - 1
+        });
+        let it = &mut self.instances[place];
+        self.name_width = self.name_width.max(it.name.chars().count());
+        match kind {
+            EventKind::PhaseEntered { to, reason, .. } => {
+                it.doing = phase_in_words(*to).to_owned();
+                it.is_idle = *to == Phase::Idle;
+                if *to == Phase::Terminated {
+                    it.ended = Some(at);
+                    it.reason = *reason;
+                    return Some(at.saturating_sub(it.started));
+                }
+            }
+            EventKind::TurnStarted => it.begin(Key::Turn, Activity::Turn, at),
+            EventKind::TurnEnded { outcome, .. } => {
+                it.outcome = Some(*outcome);
+                return it.end(&Key::Turn, at);
+            }
+            EventKind::HookStarted { hook, .. } | EventKind::HookEnded { hook, .. }
+                if is_own_hook(hook) => {}
+            EventKind::HookStarted { hook, point } => {
+                let wraps = matches!(point, Point::WrapModelCall | Point::WrapToolCall);
+                let activity = if wraps { Activity::Wrap } else { Activity::Hook };
+                it.doing = format!("hook {} at {point}", super::text::clean_line(hook));
+                it.begin(Key::Hook(hook.clone(), *point), activity, at);
+            }
+            EventKind::HookEnded { hook, point, outcome, .. } => {
+                it.hook_calls += 1;
+                let decided = matches!(outcome, Outcome::Ok | Outcome::Denied | Outcome::Cancelled);
+                it.failed_hooks += usize::from(!decided);
+                return it.end(&Key::Hook(hook.clone(), *point), at);
+            }
+            EventKind::ModelStarted { step } => {
+                it.doing = "waiting for the model".to_owned();
+                it.begin(Key::Model(*step), Activity::Model, at);
+            }
+            EventKind::ModelEnded { step, usage, .. } => {
+                it.usage += *usage;
+                return it.end(&Key::Model(*step), at);
+            }
+            EventKind::ToolStarted { .. } => it.tool_calls += 1,
+            EventKind::ToolExecuting { call, tool } => {
+                it.doing = format!("tool {}", super::text::clean_line(tool));
+                it.begin(Key::Tool(call.clone()), Activity::Tool, at);
+            }
+            EventKind::ToolEnded { call, status, .. } => {
+                let took = it.end(&Key::Tool(call.clone()), at);
+                if matches!(status, ToolStatus::Denied) {
+                    it.denied += 1;
+                    it.doing = "a tool call was denied".to_owned();
+                }
+                return took;
+            }
+            EventKind::Asked { ask, .. } => {
+                it.asks += 1;
+                it.doing = "waiting for a person".to_owned();
+                it.begin(Key::Ask(ask.clone()), Activity::Ask, at);
+            }
+            EventKind::Answered { ask, .. } => return it.end(&Key::Ask(ask.clone()), at),
+            _ => {}
+        }
+        None
+    }
+}
+
+/// A phase as a progress line says it.
+fn phase_in_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Uninitialized | Phase::Bootstrapping => "starting",
+        Phase::Idle => "ready",
+        Phase::Paused => "paused",
+        Phase::ProcessingUserInput => "reading the message",
+        Phase::AwaitingLlmResponse => "waiting for the model",
+        Phase::AnalyzingLlmResponse => "looking at the answer",
+        Phase::AwaitingToolApproval | Phase::AwaitingUserInput => "waiting for a person",
+        Phase::ExecutingTool => "running a tool",
+        Phase::ToolDenied => "a tool call was denied",
+        Phase::ProcessingToolResult => "taking in the result",
+        Phase::Error => "in error",
+        Phase::ShuttingDown => "stopping",
+        Phase::Terminated => "over",
+        _ => phase.as_str(),
+    }
+}

@@ -1,0 +1,270 @@
+//! Where progress goes while a run lasts.
+//!
+//! A thread of its own receives the events and shows them, so that nothing the agents do can hold
+//! it up, and it cannot hold them up.
+
+use super::line::{Weight, line_of};
+use super::live::{Live, TICK};
+use super::record::{Happening, Record};
+use super::timeline::{Charset, timeline};
+use super::usage;
+use crate::time::rfc3339;
+use serde_json::{Value, json};
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+use tenure_core::event::{Event, EventBus, Received, Subscriber};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+/// More events than these cannot wait to be shown; a run that is faster loses some of its lines.
+const WAITING: usize = 1 << 16;
+/// The width of what is printed where no terminal says its own.
+const PLAIN_WIDTH: usize = 100;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Live lines on a terminal, so many at once.
+    Live(usize),
+    /// Line by line.
+    Lines,
+    /// Not at all.
+    Nothing,
+}
+
+impl Progress {
+    /// What standard error can show: live lines, so many at once, where the cursor can be moved.
+    pub(crate) fn on_stderr(most: usize) -> Self {
+        let moves = std::env::var_os("TERM").is_some_and(|term| term != "dumb" && !term.is_empty());
+        if std::io::stderr().is_terminal() && moves { Self::Live(most) } else { Self::Lines }
+    }
+}
+
+/// What is printed on standard output while the run lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventLines {
+    /// Each event as a line of JSON.
+    Json,
+    /// Nothing; the answer comes at the end.
+    Nothing,
+}
+
+/// Shows the progress of a run. Clones are one screen.
+#[derive(Clone)]
+pub(crate) struct Screen(Arc<Mutex<Stage>>);
+
+struct Stage {
+    /// What is still to be shown.
+    waiting: Option<Subscriber>,
+    record: Record,
+    display: Display,
+    events: EventLines,
+    began: SystemTime,
+}
+
+enum Display {
+    Live(Live),
+    Lines,
+    Nothing,
+}
+
+/// The thread that shows events.
+pub(crate) struct Watch {
+    screen: Screen,
+    over: Arc<Notify>,
+    thread: JoinHandle<()>,
+}
+
+impl Screen {
+    pub(crate) fn new(progress: Progress, events: EventLines) -> Self {
+        let display = match progress {
+            Progress::Live(most) => Display::Live(Live::new(most)),
+            Progress::Lines => Display::Lines,
+            Progress::Nothing => Display::Nothing,
+        };
+        let began = SystemTime::now();
+        let (record, waiting) = (Record::default(), None);
+        Self(Arc::new(Mutex::new(Stage { waiting, record, display, events, began })))
+    }
+
+    /// Shows what happens on `bus`, from now on.
+    pub(crate) fn watch(&self, bus: &EventBus, runtime: &Handle) -> Watch {
+        // One subscription to be woken by; the other one keeps the events.
+        let bell = bus.subscribe(1);
+        let over = Arc::new(Notify::new());
+        let (screen, until, runtime) = (self.clone(), over.clone(), runtime.clone());
+        {
+            let mut stage = self.stage();
+            stage.began = SystemTime::now();
+            stage.waiting = Some(bus.subscribe(WAITING));
+        }
+        let thread = std::thread::spawn(move || runtime.block_on(show(&screen, bell, &until)));
+        Watch { screen: self.clone(), over, thread }
+    }
+
+    /// Shows what has happened, and then keeps the screen quiet for as long as the guard lives.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        let mut stage = self.stage();
+        stage.catch_up();
+        if let Display::Live(live) = &mut stage.display {
+            live.hold();
+        }
+        Held(self)
+    }
+
+    /// Prints a line that stays, whatever the display, behind what has happened before.
+    pub(crate) fn print(&self, line: &str) {
+        let mut stage = self.stage();
+        stage.catch_up();
+        match &mut stage.display {
+            Display::Live(live) => live.print(line),
+            Display::Lines | Display::Nothing => print_plain(line),
+        }
+    }
+
+    /// Whether it shows no progress.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(self.stage().display, Display::Nothing)
+    }
+
+    /// Prints the timeline, the usage table and the last line, unless the display shows nothing.
+    pub(crate) fn conclude(&self) {
+        let stage = self.stage();
+        if matches!(stage.display, Display::Nothing) {
+            return;
+        }
+        let mut lines = vec![String::new()];
+        lines.extend(timeline(&stage.record, width(), Charset::of_locale()));
+        lines.push(String::new());
+        lines.extend(usage::table(&stage.record));
+        lines.push(String::new());
+        lines.push(usage::summary(&stage.record));
+        lines.iter().for_each(|line| print_plain(line));
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        // A panic while drawing must not stop a run; what is left of the display is good enough.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Keeps the screen quiet, for a question.
+pub(crate) struct Held<'a>(&'a Screen);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let stage = &mut *self.0.stage();
+        let now = stage.now();
+        if let Display::Live(live) = &mut stage.display {
+            live.release(&stage.record, now);
+        }
+    }
+}
+
+impl Watch {
+    /// Shows what is still waiting to be shown, and takes the live lines away.
+    pub(crate) fn end(self) {
+        self.over.notify_one();
+        // If the thread panicked its message is on standard error already.
+        drop(self.thread.join());
+        let mut stage = self.screen.stage();
+        stage.catch_up();
+        if let Display::Live(live) = &mut stage.display {
+            live.clear();
+        }
+    }
+}
+
+async fn show(screen: &Screen, mut bell: Subscriber, over: &Notify) {
+    loop {
+        tokio::select! {
+            biased;
+            rung = bell.recv() => match rung {
+                Some(_) => screen.stage().catch_up(),
+                None => return,
+            },
+            () = over.notified() => return,
+            () = tokio::time::sleep(TICK) => {
+                let stage = &mut *screen.stage();
+                let now = stage.now();
+                if let Display::Live(live) = &mut stage.display {
+                    live.tick(&stage.record, now);
+                }
+            }
+        }
+    }
+}
+
+impl Stage {
+    /// The time since the run began.
+    fn now(&self) -> Duration {
+        self.began.elapsed().unwrap_or_default()
+    }
+
+    /// Shows whatever waits to be shown.
+    fn catch_up(&mut self) {
+        while let Some(received) = self.waiting.as_mut().and_then(Subscriber::try_recv) {
+            self.take(&received);
+        }
+    }
+
+    fn take(&mut self, received: &Received) {
+        match received {
+            Received::Event(event) => self.take_event(event),
+            Received::Missed(missed) => self.record.missed += missed,
+        }
+    }
+
+    fn take_event(&mut self, event: &Event) {
+        if self.events == EventLines::Json {
+            print_json(&event_json(event));
+        }
+        let at = event.time.duration_since(self.began).unwrap_or_default();
+        let happening = Happening::new(event, at);
+        let took = self.record.note(happening);
+        let line = line_of(happening, took, &self.record);
+        match &mut self.display {
+            Display::Nothing => {}
+            Display::Lines => {
+                if let Some(line) = line {
+                    print_plain(&line.render());
+                }
+            }
+            Display::Live(live) => {
+                if let Some(line) = line.filter(|line| line.weight == Weight::Lasting) {
+                    live.print(&line.render());
+                }
+                live.show(&self.record, at);
+            }
+        }
+    }
+}
+
+fn event_json(event: &Event) -> Value {
+    let mut value = serde_json::to_value(event).unwrap_or_else(|error| {
+        // Nothing in an event can fail to serialise; if it ever does, the reader is told.
+        json!({ "error": error.to_string() })
+    });
+    value["type"] = "event".into();
+    value["name"] = event.name().into();
+    value["time"] = rfc3339(event.time).into();
+    value
+}
+
+/// Prints a line of JSON on standard output. A reader that went away does not stop a run.
+pub(crate) fn print_json(value: &Value) {
+    drop(writeln!(std::io::stdout().lock(), "{value}"));
+}
+
+/// Prints a line on standard error. A terminal that went away does not stop a run.
+pub(crate) fn print_plain(line: &str) {
+    drop(writeln!(anstream::stderr().lock(), "{line}"));
+}
+
+/// How many columns there are.
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    size.map(|size| size.ws_col as usize).filter(|columns| *columns > 0).unwrap_or(PLAIN_WIDTH)
+}

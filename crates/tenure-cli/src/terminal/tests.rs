@@ -1,0 +1,213 @@
+//! What people see, for lives that were made up.
+
+use super::line::{Weight, line_of};
+use super::record::{Happening, Record};
+use super::timeline::{Charset, timeline};
+use super::usage;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::event::{EventKind, LogStream};
+use tenure_core::hook::Point;
+use tenure_core::message::ToolStatus;
+use tenure_core::model::Usage;
+use tenure_core::phase::Phase;
+use tenure_core::{ExitReason, InstanceId, Outcome};
+
+/// A run that is made up, event by event.
+#[derive(Default)]
+struct Tale {
+    record: Record,
+    lines: Vec<(Weight, String)>,
+}
+
+impl Tale {
+    fn tell(&mut self, millis: u64, agent: &str, instance: InstanceId, kind: EventKind) {
+        let at = Duration::from_millis(millis);
+        let happening = Happening { at, agent, instance, kind: &kind };
+        let took = self.record.note(happening);
+        if let Some(line) = line_of(happening, took, &self.record) {
+            self.lines.push((line.weight, plain(&line.render())));
+        }
+    }
+
+    fn phase(&mut self, millis: u64, agent: &str, instance: InstanceId, to: Phase) {
+        let reason = (to == Phase::Terminated).then_some(ExitReason::Completed);
+        let kind = EventKind::PhaseEntered { from: Phase::Idle, to, reason };
+        self.tell(millis, agent, instance, kind);
+    }
+
+    fn hook(&mut self, at: (u64, u64), agent: &str, id: InstanceId, point: Point, how: Outcome) {
+        let hook: Arc<str> = "audit".into();
+        let started = EventKind::HookStarted { hook: hook.clone(), point };
+        self.tell(at.0, agent, id, started);
+        let took = Duration::from_millis(at.1 - at.0);
+        self.tell(at.1, agent, id, EventKind::HookEnded { hook, point, outcome: how, took });
+    }
+
+    fn model(&mut self, at: (u64, u64), agent: &str, id: InstanceId, usage: Usage) {
+        self.tell(at.0, agent, id, EventKind::ModelStarted { step: 1 });
+        let outcome = Outcome::Ok;
+        self.tell(at.1, agent, id, EventKind::ModelEnded { step: 1, outcome, usage });
+    }
+
+    fn tool(&mut self, at: (u64, u64), agent: &str, id: InstanceId, status: ToolStatus) {
+        let (call, tool): (Arc<str>, Arc<str>) = ("c1".into(), "read_file".into());
+        let started = EventKind::ToolStarted { call: call.clone(), tool: tool.clone() };
+        self.tell(at.0, agent, id, started);
+        if status == ToolStatus::Ok {
+            let executing = EventKind::ToolExecuting { call: call.clone(), tool: tool.clone() };
+            self.tell(at.0, agent, id, executing);
+        }
+        self.tell(at.1, agent, id, EventKind::ToolEnded { call, tool, status });
+    }
+
+    fn all(&self) -> String {
+        self.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+fn shown(lines: &[String]) -> String {
+    plain(&lines.join("\n"))
+}
+
+/// One agent with everything in its life.
+fn full_life() -> Tale {
+    let (mut tale, id) = (Tale::default(), InstanceId::unique());
+    let name = "greeter";
+    tale.phase(0, name, id, Phase::Bootstrapping);
+    tale.hook((2, 38), name, id, Point::OnStart, Outcome::Ok);
+    let log = EventKind::Log {
+        source: "start".into(),
+        stream: LogStream::Stdout,
+        line: "hello\x1b[2J from the hook".into(),
+    };
+    tale.tell(20, name, id, log);
+    tale.phase(39, name, id, Phase::Idle);
+    tale.tell(40, name, id, EventKind::TurnStarted);
+    tale.model((42, 110), name, id, Usage::new(400, 12));
+    tale.tool((112, 300), name, id, ToolStatus::Ok);
+    tale.tool((301, 302), name, id, ToolStatus::Denied);
+    let ask: Arc<str> = "1".into();
+    tale.tell(310, name, id, EventKind::Asked { ask: ask.clone(), prompt: "Write it?".into() });
+    tale.tell(4210, name, id, EventKind::Answered { ask, decision: "approve" });
+    let ended = EventKind::TurnEnded {
+        outcome: Outcome::Ok,
+        usage: Usage::new(400, 12),
+        took: Duration::from_millis(4170),
+    };
+    tale.tell(4220, name, id, ended);
+    tale.phase(4223, name, id, Phase::ShuttingDown);
+    tale.hook((4224, 4281), name, id, Point::OnShutdown, Outcome::TimedOut);
+    tale.phase(4282, name, id, Phase::Terminated);
+    tale
+}
+
+/// A lead with many clones at its side.
+fn crowd(clones: usize) -> Tale {
+    let (mut tale, lead) = (Tale::default(), InstanceId::unique());
+    tale.phase(0, "lead", lead, Phase::Bootstrapping);
+    tale.tell(10, "lead", lead, EventKind::TurnStarted);
+    for at in 0..clones {
+        let (id, name) = (InstanceId::unique(), format!("worker#{}[tool]", at + 1));
+        let from = 100 + 10 * at as u64;
+        tale.phase(from, &name, id, Phase::Bootstrapping);
+        tale.tell(from + 5, &name, id, EventKind::TurnStarted);
+        tale.model((from + 6, from + 90), &name, id, Usage::new(1000, 20));
+        tale.phase(from + 100, &name, id, Phase::Terminated);
+    }
+    let end = 300 + 10 * clones as u64;
+    tale.phase(end, "lead", lead, Phase::Terminated);
+    tale
+}
+
+#[test]
+fn a_life_is_told_line_by_line() {
+    insta::assert_snapshot!(full_life().all());
+}
+
+#[test]
+fn a_live_display_keeps_only_what_lasts() {
+    let tale = full_life();
+    let lasting = tale.lines.iter().filter(|(weight, _)| *weight == Weight::Lasting);
+    let lasting: Vec<_> = lasting.map(|(_, line)| line.as_str()).collect();
+    insta::assert_snapshot!(lasting.join("\n"));
+}
+
+#[test]
+fn the_timeline_of_one_instance_fits_its_width() {
+    let tale = full_life();
+    for (width, charset) in [(80, Charset::Unicode), (60, Charset::Ascii)] {
+        let lines = timeline(&tale.record, width, charset);
+        let widest = lines.iter().map(|line| plain(line).chars().count()).max();
+        assert!(widest <= Some(width), "{widest:?} columns in {width}");
+    }
+    insta::assert_snapshot!(shown(&timeline(&tale.record, 80, Charset::Unicode)));
+}
+
+#[test]
+fn the_timeline_needs_nothing_but_ascii_where_that_is_all_there_is() {
+    let text = shown(&timeline(&full_life().record, 80, Charset::Ascii));
+    assert!(text.is_ascii(), "{text}");
+}
+
+#[test]
+fn twenty_instances_have_a_row_each_and_a_hundred_and_fifty_are_collapsed() {
+    let few = timeline(&crowd(20).record, 100, Charset::Unicode);
+    assert_eq!(few.len(), 21 + 2);
+    let many = timeline(&crowd(149).record, 100, Charset::Unicode);
+    insta::assert_snapshot!(shown(&many));
+}
+
+#[test]
+fn many_agents_of_different_names_are_summed_up() {
+    let mut tale = Tale::default();
+    for at in 0..60 {
+        let (id, name) = (InstanceId::unique(), format!("agent-{at}"));
+        tale.phase(at, &name, id, Phase::Bootstrapping);
+        tale.phase(at + 100, &name, id, Phase::Terminated);
+    }
+    let lines = timeline(&tale.record, 100, Charset::Unicode);
+    assert_eq!(lines.len(), 24 + 2);
+    assert!(lines[24].contains("+37 more agents"), "{}", lines[24]);
+    let table = usage::table(&tale.record);
+    assert!(table[24].contains("+37 more agents"), "{}", table[24]);
+}
+
+#[test]
+fn usage_has_a_row_for_each_agent_and_a_total() {
+    insta::assert_snapshot!(shown(&usage::table(&crowd(3).record)));
+}
+
+#[test]
+fn the_last_line_sums_up() {
+    insta::assert_snapshot!(plain(&usage::summary(&full_life().record)).trim());
+}
+
+#[test]
+fn an_empty_run_shows_nothing() {
+    let record = Record::default();
+    assert!(timeline(&record, 80, Charset::Unicode).is_empty());
+    assert!(usage::table(&record).is_empty());
+}
+
+#[test]
+fn each_failing_end_has_its_word() {
+    let words = [
+        (ExitReason::StartupFailed, "NOT STARTED"),
+        (ExitReason::Fatal, "FATAL"),
+        (ExitReason::Forced, "FORCED"),
+        (ExitReason::Crashed, "CRASHED"),
+        (ExitReason::Completed, "STOPPED"),
+    ];
+    for (reason, word) in words {
+        let (mut tale, id) = (Tale::default(), InstanceId::unique());
+        let (from, to) = (Phase::ShuttingDown, Phase::Terminated);
+        let kind = EventKind::PhaseEntered { from, to, reason: Some(reason) };
+        tale.tell(1, "a", id, kind);
+        assert!(tale.all().contains(word), "{}", tale.all());
+    }
+}

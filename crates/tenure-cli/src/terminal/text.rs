@@ -1,0 +1,130 @@
+//! Text on its way to a terminal.
+//!
+//! Whatever a model, a hook, a card or a person's file says is foreign: it must not be able to move
+//! the cursor, change colours or hide what is on the screen.
+
+use std::time::Duration;
+
+/// Foreign text as one line: no control characters, no escape sequences, no line breaks.
+pub(crate) fn clean_line(text: &str) -> String {
+    let plain = anstream::adapter::strip_str(text).to_string();
+    let shown = plain.trim_end_matches(['\n', '\r']).chars().filter_map(|c| match c {
+        '\n' | '\r' | '\t' => Some(' '),
+        c if is_hidden(c) => None,
+        c => Some(c),
+    });
+    shown.collect()
+}
+
+/// Foreign text that keeps its lines and tabs, and nothing else that steers a terminal.
+pub(crate) fn clean_block(text: &str) -> String {
+    // The escape sequences are found line by line, so that an unfinished one ends with its line.
+    let lines = text.split('\n').map(|line| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        plain.chars().filter(|c| *c == '\t' || !is_hidden(*c)).collect::<String>()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Control characters, and the marks that reorder or hide what stands next to them.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// `text` in at most `width` columns, with an ellipsis where it was cut.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    if width > 0 {
+        cut.push('…');
+    }
+    cut
+}
+
+/// A duration as people read it: `58ms`, `1.24s`, `2m 03s`.
+pub(crate) fn human(time: Duration) -> String {
+    let millis = time.as_millis();
+    match millis {
+        0 if time.as_micros() > 0 => "<1ms".to_owned(),
+        0..1000 => format!("{millis}ms"),
+        1000..60_000 => format!("{:.2}s", time.as_secs_f64()),
+        _ => format!("{}m {:02}s", time.as_secs() / 60, time.as_secs() % 60),
+    }
+}
+
+/// A count as people read it: `18 233`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(' ');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A path as a shell takes it, for commands that people copy.
+pub(crate) fn for_shell(path: &std::path::Path) -> String {
+    let text = clean_line(&path.to_string_lossy());
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:+,@%~".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// `1 hook`, `2 hooks`.
+pub(crate) fn plural(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        let foreign = "a\x1b[31mred\x1b[0m\x1b]0;title\x07 b\rc\x08\x7f\u{9b}2J\u{202e}z\u{200b}\n";
+        let shown = clean_line(foreign);
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        assert!(!shown.contains('\u{202e}') && !shown.contains('\u{200b}'), "{shown:?}");
+        assert!(shown.starts_with("ared"), "{shown:?}");
+    }
+
+    #[test]
+    fn a_block_keeps_its_lines() {
+        assert_eq!(clean_block("one\n\ttwo\x1b[2J\n"), "one\n\ttwo\n");
+    }
+
+    #[test]
+    fn text_that_is_too_long_says_so() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("abcdef", 0), "");
+    }
+
+    #[test]
+    fn paths_are_quoted_where_a_shell_would_stumble() {
+        let shown = |path: &str| for_shell(std::path::Path::new(path));
+        assert_eq!(shown("agents/team"), "agents/team");
+        assert_eq!(shown("my agents"), "'my agents'");
+        assert_eq!(shown("it's"), "'it'\\''s'");
+    }
+
+    #[test]
+    fn times_and_counts_are_short() {
+        assert_eq!(human(Duration::from_micros(12)), "<1ms");
+        assert_eq!(human(Duration::from_millis(58)), "58ms");
+        assert_eq!(human(Duration::from_millis(1240)), "1.24s");
+        assert_eq!(human(Duration::from_secs(123)), "2m 03s");
+        assert_eq!(count(7), "7");
+        assert_eq!(count(18_233), "18 233");
+        assert_eq!(count(1_000_000), "1 000 000");
+    }
+}

@@ -1,0 +1,147 @@
+//! What a run cost, agent by agent, and its last line.
+
+use super::record::{Instance, Record};
+use super::style::{BOLD, DIM, paint};
+use super::text::{count, fit, human, plural};
+use std::time::Duration;
+use tenure_core::Outcome;
+use tenure_core::model::Usage;
+
+/// More rows than these are not read by anybody.
+const MOST_ROWS: usize = 24;
+
+#[derive(Default)]
+struct Row {
+    name: String,
+    instances: usize,
+    usage: Usage,
+    tools: usize,
+    hooks: usize,
+    from: Duration,
+    to: Duration,
+}
+
+impl Row {
+    fn add(&mut self, it: &Instance, now: Duration) {
+        if self.instances == 0 {
+            self.from = it.started;
+        }
+        self.instances += 1;
+        self.usage += it.usage;
+        self.tools += it.tool_calls;
+        self.hooks += it.hook_calls;
+        self.from = self.from.min(it.started);
+        self.to = self.to.max(it.ended.unwrap_or(now));
+    }
+
+    fn merge(&mut self, other: &Row) {
+        if self.instances == 0 {
+            self.from = other.from;
+        }
+        self.instances += other.instances;
+        self.usage += other.usage;
+        self.tools += other.tools;
+        self.hooks += other.hooks;
+        self.from = self.from.min(other.from);
+        self.to = self.to.max(other.to);
+    }
+
+    fn columns(&self) -> [String; 7] {
+        let name = match self.instances {
+            0 | 1 => fit(&self.name, 28),
+            many => format!("{} ×{many}", fit(&self.name, 22)),
+        };
+        [
+            name,
+            count(self.usage.input),
+            count(self.usage.output),
+            count(self.usage.calls),
+            count(self.tools as u64),
+            count(self.hooks as u64),
+            human(self.to.saturating_sub(self.from)),
+        ]
+    }
+}
+
+/// The usage table: a row for each agent, its clones counted in, and the total.
+pub(crate) fn table(record: &Record) -> Vec<String> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut total = Row { name: "TOTAL".to_owned(), ..Row::default() };
+    for it in record.instances() {
+        total.add(it, record.last);
+        match rows.iter_mut().find(|row| row.name == it.template()) {
+            Some(row) => row.add(it, record.last),
+            None => {
+                let mut row = Row { name: it.template().to_owned(), ..Row::default() };
+                row.add(it, record.last);
+                rows.push(row);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    if rows.len() > MOST_ROWS {
+        let rest = rows.split_off(MOST_ROWS - 1);
+        let mut row = Row { name: format!("+{} more agents", rest.len()), ..Row::default() };
+        rest.iter().for_each(|other| row.merge(other));
+        row.instances = 1;
+        rows.push(row);
+    }
+    total.instances = 1;
+    (total.from, total.to) = (Duration::ZERO, record.last);
+    let head = ["Agent", "In", "Out", "Model calls", "Tool calls", "Hooks", "Time"];
+    let body: Vec<_> = rows.iter().chain([&total]).map(Row::columns).collect();
+    let width = |column: usize| {
+        let cells = body.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].len()]).max().unwrap_or(0)
+    };
+    let widths: [usize; 7] = std::array::from_fn(width);
+    let render = |cells: [&str; 7]| {
+        let mut line = format!("  {:<width$}", cells[0], width = widths[0]);
+        for (cell, width) in cells.iter().zip(widths).skip(1) {
+            line.push_str(&format!("  {cell:>width$}"));
+        }
+        line
+    };
+    let mut lines = vec![paint(DIM, render(head))];
+    for (at, row) in body.iter().enumerate() {
+        let line = render(std::array::from_fn(|column| row[column].as_str()));
+        lines.push(if at + 1 == body.len() { paint(BOLD, line) } else { line });
+    }
+    lines
+}
+
+/// The last line of a run.
+pub(crate) fn summary(record: &Record) -> String {
+    let instances = record.instances();
+    let all = |sum: fn(&Instance) -> usize| instances.iter().map(sum).sum::<usize>();
+    let completed = instances.iter().filter(|it| it.outcome == Some(Outcome::Ok)).count();
+    let failed = instances.iter().filter(|it| it.outcome.is_some_and(|how| !how.is_ok())).count();
+    let mut parts = vec![format!("{completed} completed")];
+    if failed > 0 {
+        parts.push(format!("{failed} not completed"));
+    }
+    let mut part = |number: usize, noun: &str, bad: usize, how: &str| {
+        if number > 0 {
+            let bad = if bad > 0 { format!(" ({bad} {how})") } else { String::new() };
+            parts.push(format!("{}{bad}", plural(number, noun)));
+        }
+    };
+    part(all(|it| it.hook_calls), "hook call", all(|it| it.failed_hooks), "failed");
+    part(all(|it| it.tool_calls), "tool call", all(|it| it.denied), "denied");
+    part(all(|it| it.asks), "question", 0, "");
+    let tokens: u64 = instances.iter().map(|it| it.usage.total()).sum();
+    parts.push(format!("{} tokens", count(tokens)));
+    let agents = plural(instances.len(), "instance");
+    let time = record.last.as_secs_f64();
+    let mut line =
+        format!("    {} [{time:>7.3}s] {agents}: {}", paint(BOLD, "Summary"), parts.join(" · "));
+    if record.missed > 0 {
+        line.push_str(&paint(
+            DIM,
+            format_args!(" ({} events came too fast to be shown)", count(record.missed)),
+        ));
+    }
+    line
+}

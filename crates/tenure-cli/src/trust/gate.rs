@@ -1,0 +1,82 @@
+//! Whether a run may go on.
+
+use super::review::{beginning, changes, counts, fingerprint, listing};
+use super::store::{Item, Standing, Store};
+use crate::exit::Stop;
+use crate::terminal::print_plain;
+use crate::terminal::question::{confirm, is_anybody_there};
+use crate::terminal::style::{BOLD, DIM, paint};
+use crate::terminal::text::for_shell;
+use anyhow::Result;
+use std::path::Path;
+
+/// What the person said on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// `--trust`: for this one command, and nothing is recorded.
+    ForThisCommand,
+    /// Nothing: what the store says counts.
+    AsRecorded,
+}
+
+/// Lets the project at `root` execute `items`, or explains why not. Asks where there is somebody to
+/// ask, and remembers a yes.
+pub(crate) fn admit(root: &Path, items: &[Item], leave: Leave) -> Result<()> {
+    if items.is_empty() || leave == Leave::ForThisCommand {
+        return Ok(());
+    }
+    let mut store = Store::open()
+        .map_err(|error| Stop::untrusted(format!("{error:#}; nothing was executed")))?;
+    let standing = store.standing(root, items);
+    if standing == Standing::Trusted {
+        return Ok(());
+    }
+    let place = for_shell(root);
+    if !is_anybody_there() {
+        let short = &fingerprint(items)[..12];
+        let what = match &standing {
+            Standing::Changed(list) => format!(
+                "this project changed since you trusted it; nothing was executed and no network \
+                 request was made\n  {place}\n  what is different:\n{}",
+                beginning(&changes(list))
+            ),
+            _ => format!(
+                "this project is not trusted yet; nothing was executed and no network request \
+                 was made\n  {place}\n  {} would become active:\n{}",
+                counts(items),
+                beginning(&listing(items))
+            ),
+        };
+        return Err(Stop::untrusted(format!(
+            "{what}  review: tenure trust review {place}\n  accept: tenure trust accept {place} \
+             --fingerprint {short}\n  once:   add --trust to the command"
+        ))
+        .into());
+    }
+    let head = match &standing {
+        Standing::Changed(_) => "This project changed since you trusted it.",
+        _ => "This project has not been run here before.",
+    };
+    print_plain(&paint(BOLD, head));
+    print_plain(&format!("  {place}"));
+    match &standing {
+        Standing::Changed(list) => {
+            print_plain("  What is different:");
+            print_plain(beginning(&changes(list)).trim_end());
+        }
+        _ => {
+            print_plain("  It would run, as you:");
+            print_plain(beginning(&listing(items)).trim_end());
+        }
+    }
+    print_plain(&paint(DIM, "  Read those files first if you do not know where they come from."));
+    if !confirm("Trust it and go on?") {
+        return Err(Stop::untrusted("not trusted; nothing was executed").into());
+    }
+    store.accept(root, items)?;
+    print_plain(&paint(
+        DIM,
+        format_args!("trusted; take it back with `tenure trust revoke {place}`"),
+    ));
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! The program as its users meet it: the real binary, real files, real processes.
+
+mod asks;
+mod basics;
+mod check;
+mod demo;
+mod explain;
+mod help;
+mod init;
+mod nothing_runs;
+mod run;
+mod signals;
+mod support;
+mod trust;

@@ -1,0 +1,146 @@
+//! Trust: nothing of a project is executed before somebody agreed to exactly that (G13).
+
+use crate::support::Sandbox;
+use std::os::unix::fs::PermissionsExt as _;
+
+const CARD: &str =
+    "---\nname: a\nmodel: passthrough\nlifecycle_hooks:\n  on_start: hooks.py:start\n---\nx\n";
+const HOOKS: &str = "async def start(ctx):\n    open('ran.txt', 'w').write('yes\\n')\n";
+
+fn project() -> Sandbox {
+    Sandbox::with(&[("a.md", CARD), ("hooks.py", HOOKS)])
+}
+
+const RUN: &[&str] = &["run", "a.md", "-m", "hi"];
+
+#[test]
+fn g13_the_first_run_asks_and_a_yes_is_remembered() {
+    let sandbox = project();
+    let shown = sandbox.on_terminal(RUN, &[("[y/N]", "y")]).exits(0);
+    assert!(shown.stdout.contains("on_start start"), "{shown}");
+    assert_eq!(sandbox.read("ran.txt"), "yes\n");
+    let ran = sandbox.run(RUN).exits(0);
+    assert_eq!(ran.stdout, "hi\n");
+    let mode = |path: &std::path::Path| {
+        std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&sandbox.store()), 0o600);
+    assert_eq!(mode(sandbox.store().parent().expect("a folder")), 0o700);
+}
+
+#[test]
+fn g13_without_a_terminal_the_list_and_the_way_on_are_shown() {
+    let sandbox = project();
+    sandbox.write("tenure.toml", "[hooks]\nenv = [\"DATABASE_URL\"]\n");
+    let ran = sandbox.run(RUN).exits(4);
+    let root = sandbox.project().canonicalize().expect("the project");
+    insta::assert_snapshot!(ran.stderr.replace(&*root.to_string_lossy(), "PROJECT"));
+}
+
+#[test]
+fn g13_anything_but_a_yes_is_a_no() {
+    for answer in ["n", "", "maybe", "^D"] {
+        let sandbox = project();
+        let shown = sandbox.on_terminal(RUN, &[("[y/N]", answer)]).exits(4);
+        assert_eq!(sandbox.read("ran.txt"), "", "{answer:?}\n{shown}");
+        assert!(!sandbox.store().exists(), "{answer:?}");
+    }
+}
+
+#[test]
+fn g13_a_changed_hook_is_asked_about_again() {
+    let sandbox = project();
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    sandbox.run(RUN).exits(0);
+    std::fs::remove_file(sandbox.path("ran.txt")).expect("it ran");
+    sandbox.write("hooks.py", &format!("{HOOKS}\n# changed\n"));
+    let ran = sandbox.run(RUN).exits(4).says("changed").says("hooks.py");
+    assert_eq!(sandbox.read("ran.txt"), "", "{ran}");
+    let shown = sandbox.on_terminal(RUN, &[("[y/N]", "y")]).exits(0);
+    assert!(shown.stdout.contains("changed"), "{shown}");
+    sandbox.run(RUN).exits(0);
+}
+
+#[test]
+fn g13_a_new_hook_is_asked_about_too() {
+    let sandbox = project();
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    sandbox.write(
+        "a.md",
+        &CARD
+            .replace("---\nx", "hooks:\n  - { on: before_agent, run: [\"sh\", \"x.sh\"] }\n---\nx"),
+    );
+    sandbox.write("x.sh", "echo '{}'\n");
+    sandbox.run(RUN).exits(4).says("new");
+}
+
+#[test]
+fn g13_trust_for_one_command_records_nothing() {
+    let sandbox = project();
+    sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(0);
+    assert!(!sandbox.store().exists());
+    sandbox.run(RUN).exits(4);
+}
+
+#[test]
+fn g13_nothing_in_the_project_or_the_environment_grants_trust() {
+    let sandbox = project();
+    sandbox.write("trust.json", "{\"version\": 1, \"projects\": {}}\n");
+    sandbox.write(".tenure/trust.json", "{\"version\": 1, \"projects\": {}}\n");
+    let output = sandbox
+        .command(RUN)
+        .env("TENURE_TRUST", "1")
+        .env("TENURE_TRUSTED", "true")
+        .env("TENURE_YES", "1")
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(4));
+    sandbox.write("tenure.toml", "[trust]\naccept = true\n");
+    let code = sandbox.run(RUN).code;
+    assert!(code == Some(3) || code == Some(4), "{code:?}");
+    assert_eq!(sandbox.read("ran.txt"), "");
+}
+
+#[test]
+fn g13_a_damaged_store_trusts_nothing() {
+    let sandbox = project();
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    std::fs::write(sandbox.store(), "not json").expect("damage");
+    sandbox.run(RUN).exits(4).says("is damaged").says("delete it");
+    assert_eq!(sandbox.read("ran.txt"), "");
+    sandbox.run(&["trust", "accept", "."]).exits(1).says("is damaged");
+}
+
+#[test]
+fn a_project_that_executes_nothing_needs_no_trust() {
+    let sandbox = Sandbox::with(&[("a.md", "---\nname: a\nmodel: passthrough\n---\nx\n")]);
+    sandbox.run(RUN).exits(0);
+    sandbox.run(&["trust"]).exits(0).prints("executes nothing");
+    assert!(!sandbox.store().exists());
+}
+
+#[test]
+fn the_command_shows_reviews_accepts_and_revokes() {
+    let sandbox = project();
+    sandbox.run(&["trust"]).exits(4).prints("not trusted");
+    let review = sandbox.run(&["trust", "review", "."]).exits(0).prints("on_start start");
+    let accept = review.stdout.lines().find(|line| line.contains("accept: ")).expect("a line");
+    let fingerprint = accept.split_whitespace().last().expect("a fingerprint").to_owned();
+    sandbox.run(&["trust", "accept", ".", "--fingerprint", "00000000"]).exits(4).says("not what");
+    sandbox.run(&["trust", "accept", ".", "--fingerprint", &fingerprint]).exits(0);
+    sandbox.run(&["trust", "status"]).exits(0).prints("trusted");
+    sandbox.run(RUN).exits(0);
+    sandbox.run(&["trust", "revoke"]).exits(0).prints("forgot");
+    sandbox.run(RUN).exits(4);
+    sandbox.run(&["trust", "revoke"]).exits(0).prints("was not trusted");
+}
+
+#[test]
+fn a_script_that_a_command_runs_is_hashed() {
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: [\"sh\", \"audit.sh\"] }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("audit.sh", "echo '{}'\n")]);
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    sandbox.run(RUN).exits(0);
+    sandbox.write("audit.sh", "echo '{}' # changed\n");
+    sandbox.run(RUN).exits(4).says("changed");
+}
