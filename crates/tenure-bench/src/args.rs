@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::count::Path;
-use crate::figures::{GROUPS, concurrent::Side};
+use crate::figures::{GROUPS, Group, HOSTS, concurrent::Side};
 use std::fmt::Write as _;
 
 /// Fewer rounds than this are for a quick look only.
@@ -9,7 +9,8 @@ const ROUNDS: usize = 200;
 
 pub(crate) enum Command {
     Help,
-    Core(Core),
+    /// Measures the figures of one of the two sets.
+    Figures(Set, Figures),
     /// Does a path so many times and nothing else; for a tool that counts instructions.
     Count {
         path: Path,
@@ -21,7 +22,30 @@ pub(crate) enum Command {
     Peak(Side),
 }
 
-pub(crate) struct Core {
+/// Which figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Set {
+    Core,
+    Hosts,
+}
+
+impl Set {
+    pub(crate) fn groups(self) -> &'static [Group] {
+        match self {
+            Self::Core => &GROUPS,
+            Self::Hosts => &HOSTS,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Hosts => "hosts",
+        }
+    }
+}
+
+pub(crate) struct Figures {
     pub(crate) output: Output,
     pub(crate) rounds: usize,
     pub(crate) only: Option<&'static str>,
@@ -38,9 +62,11 @@ pub(crate) fn help() -> String {
         "Measures Tenure against the same work written by hand.
 
 Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
+       tenure-bench hosts [--json] [--rounds N] [--only NAME]
        tenure-bench count PATH ITERATIONS
 
-  core          measure; exit code 1 if a figure is past its limit
+  core          measure the lifecycle; exit code 1 if a figure is past its limit
+  hosts         measure hooks in other processes and files, likewise; needs Python 3
     --json      one JSON object per line and figure; times in nanoseconds
     --rounds N  how many rounds the minimum is taken over ({ROUNDS}; below 150 for a quick look)
     --only NAME only this figure
@@ -48,8 +74,10 @@ Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
 
 Figures:"
     );
-    for name in GROUPS.iter().flat_map(|group| group.names) {
-        let _ = write!(help, "\n  {name}");
+    for set in [Set::Core, Set::Hosts] {
+        for name in set.groups().iter().flat_map(|group| group.names) {
+            let _ = write!(help, "\n  {name} ({})", set.name());
+        }
     }
     help.push_str("\n\nPaths to count:");
     for path in Path::ALL {
@@ -64,8 +92,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Help);
     }
     match arguments.as_slice() {
-        [] => Err("say what to do: core or count".to_owned()),
-        ["core", options @ ..] => core(options).map(Command::Core),
+        [] => Err("say what to do: core, hosts or count".to_owned()),
+        ["core", options @ ..] => figures(Set::Core, options),
+        ["hosts", options @ ..] => figures(Set::Hosts, options),
         ["count", path, iterations] => Ok(Command::Count {
             path: Path::ALL
                 .into_iter()
@@ -81,19 +110,19 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     }
 }
 
-fn core(options: &[&str]) -> Result<Core, String> {
-    let mut core = Core { output: Output::Table, rounds: ROUNDS, only: None };
+fn figures(set: Set, options: &[&str]) -> Result<Command, String> {
+    let mut wanted = Figures { output: Output::Table, rounds: ROUNDS, only: None };
     let mut options = options.iter();
     while let Some(option) = options.next() {
         let mut value = || options.next().ok_or_else(|| format!("{option} takes a value"));
         match *option {
-            "--json" => core.output = Output::Json,
-            "--rounds" => core.rounds = number(value()?)?,
-            "--only" => core.only = Some(figure(value()?)?),
-            other => return Err(format!("core has no option `{other}`")),
+            "--json" => wanted.output = Output::Json,
+            "--rounds" => wanted.rounds = number(value()?)?,
+            "--only" => wanted.only = Some(figure(set, value()?)?),
+            other => return Err(format!("{} has no option `{other}`", set.name())),
         }
     }
-    Ok(core)
+    Ok(Command::Figures(set, wanted))
 }
 
 fn number(text: &str) -> Result<usize, String> {
@@ -103,8 +132,8 @@ fn number(text: &str) -> Result<usize, String> {
     }
 }
 
-fn figure(name: &str) -> Result<&'static str, String> {
-    let mut names = GROUPS.iter().flat_map(|group| group.names.iter().copied());
+fn figure(set: Set, name: &str) -> Result<&'static str, String> {
+    let mut names = set.groups().iter().flat_map(|group| group.names.iter().copied());
     names.find(|known| *known == name).ok_or_else(|| format!("there is no figure `{name}`"))
 }
 
@@ -118,7 +147,9 @@ mod tests {
 
     #[test]
     fn options_of_core_are_read() {
-        let Ok(Command::Core(core)) = parsed("core --json --rounds 7 --only wrap_ratio") else {
+        let Ok(Command::Figures(Set::Core, core)) =
+            parsed("core --json --rounds 7 --only wrap_ratio")
+        else {
             panic!("these are fine");
         };
         assert!(matches!(core.output, Output::Json));
@@ -134,6 +165,7 @@ mod tests {
             ("core --rounds 0", "above zero"),
             ("core --only nothing", "no figure `nothing`"),
             ("core --loud", "no option `--loud`"),
+            ("hosts --only wrap_ratio", "no figure `wrap_ratio`"),
             ("count", "a path"),
             ("count nothing 3", "no path `nothing`"),
         ] {
@@ -147,7 +179,7 @@ mod tests {
     #[test]
     fn help_names_every_figure() {
         let help = help();
-        for name in GROUPS.iter().flat_map(|group| group.names) {
+        for name in GROUPS.iter().chain(&HOSTS).flat_map(|group| group.names) {
             assert!(help.contains(name), "{name}");
         }
     }

@@ -14,7 +14,7 @@ mod measure;
 mod process;
 mod report;
 
-use args::{Command, Core, Output};
+use args::{Command, Figures, Output, Set};
 use measure::Bench;
 use std::error::Error;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Help => println!("{}", args::help()),
-        Command::Core(core) => return figures(&core),
+        Command::Figures(set, wanted) => return figures(set, &wanted),
         Command::Count { path, iterations } => count::run(path, iterations)?,
         Command::IdleBytes => println!("{}", figures::instances::idle_bytes()?),
         Command::Peak(side) => println!("{}", figures::concurrent::peak(side)?),
@@ -49,19 +49,19 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Measures and prints; fails if a figure does.
-fn figures(core: &Core) -> Result<ExitCode, Box<dyn Error>> {
-    let bench = Bench::new(core.rounds)?;
+fn figures(set: Set, wanted: &Figures) -> Result<ExitCode, Box<dyn Error>> {
+    let bench = Bench::new(wanted.rounds)?;
     let mut failed = 0;
-    for group in &figures::GROUPS {
-        if core.only.is_some_and(|only| !group.names.contains(&only)) {
+    for group in set.groups() {
+        if wanted.only.is_some_and(|only| !group.names.contains(&only)) {
             continue;
         }
         for figure in (group.measure)(&bench)? {
-            if core.only.is_some_and(|only| only != figure.name) {
+            if wanted.only.is_some_and(|only| only != figure.name) {
                 continue;
             }
             failed += usize::from(!figure.passes());
-            match core.output {
+            match wanted.output {
                 Output::Json => println!("{}", figure.to_json()),
                 Output::Table => println!("{}", figure.to_row()),
             }

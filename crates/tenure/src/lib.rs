@@ -65,14 +65,20 @@ pub mod prelude {
 mod guide {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/cards.md")]
+    mod cards {}
     #[doc = include_str!("../../../docs/faq.md")]
     mod faq {}
     #[doc = include_str!("../../../docs/figures.md")]
     mod figures {}
+    #[doc = include_str!("../../../docs/hooks-in-files.md")]
+    mod hooks_in_files {}
     #[doc = include_str!("../../../docs/migrating.md")]
     mod migrating {}
     #[doc = include_str!("../../../docs/ownership.md")]
     mod ownership {}
+    #[doc = include_str!("../../../docs/program.md")]
+    mod program {}
     #[doc = include_str!("../../../docs/testing.md")]
     mod testing {}
     #[doc = include_str!("../../../docs/what-happens-at-ctrl-c.md")]

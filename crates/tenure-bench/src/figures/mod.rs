@@ -2,10 +2,12 @@
 
 mod clones;
 pub(crate) mod concurrent;
+mod files;
 mod growth;
 mod hooks;
 pub(crate) mod instances;
 mod network;
+mod python;
 mod turns;
 
 use crate::measure::Bench;
@@ -20,6 +22,7 @@ pub(crate) struct Group {
 
 pub(crate) type Measured = Result<Vec<Figure>, Box<dyn Error>>;
 
+/// The lifecycle.
 pub(crate) const GROUPS: [Group; 9] = [
     Group { names: &["step_ratio", "turn_ratio"], measure: turns::measure },
     Group { names: &["hook_point_ratio"], measure: hooks::points },
@@ -33,4 +36,11 @@ pub(crate) const GROUPS: [Group; 9] = [
     Group { names: &["growth_ratio"], measure: growth::measure },
     Group { names: &["concurrent_ratio"], measure: concurrent::measure },
     Group { names: &["http_one_hook_pct", "http_five_hooks_pct"], measure: network::measure },
+];
+
+/// Hooks in other processes, and what is made of files.
+pub(crate) const HOSTS: [Group; 3] = [
+    Group { names: &["python_hook_ratio"], measure: python::round_trips },
+    Group { names: &["worker_replace_ratio"], measure: python::replacement },
+    Group { names: &["load_ratio"], measure: files::loading },
 ];

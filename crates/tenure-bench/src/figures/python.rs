@@ -1,0 +1,309 @@
+//! A hook in Python, against a bare echo of JSON in the same interpreter.
+//!
+//! The echo is what anybody would write who needs Python in another process and nothing more: a
+//! length, an object of JSON, decoded and encoded on both sides, one at a time, on the pipes of a
+//! child process. It has no hooks, no logs, no limits, and nobody notices if it dies.
+
+use super::Measured;
+use crate::fakes::{Scripted, quick, started, turn};
+use crate::measure::{Bench, since};
+use crate::report::Figure;
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::error::Error;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tenure::agent::Agent;
+use tenure::context::TurnCx;
+use tenure::drive::Input;
+use tenure::hook::{AgentLifecycle, Flow, HookError, Point, Points};
+use tenure_hosts::{
+    Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
+    Style,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+const SMALL: usize = 200;
+const LARGE: usize = 10_000;
+const TRIPS: usize = 50;
+/// Workers that are killed for one sample.
+const KILLS: usize = 1;
+
+const ECHO: &str = "\
+import json, os
+read, write, loads, dumps = os.read, os.write, json.loads, json.dumps
+while True:
+    data = read(0, 65536)
+    if not data: break
+    size = int.from_bytes(data[:4], 'little') + 4
+    while len(data) < size: data += read(0, 65536)
+    body = dumps(loads(data[4:])).encode()
+    write(1, len(body).to_bytes(4, 'little') + body)
+";
+
+const HOOKS: &str = "\
+def plain(ctx):
+    pass
+
+async def asynchronous(ctx):
+    pass
+";
+
+/// The child that echoes.
+struct Echo {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    _child: Child,
+}
+
+impl Echo {
+    fn start(python: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut child = Command::new(python)
+            .args(["-I", "-u", "-c", ECHO])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        Ok(Self {
+            stdin: stdin.ok_or("the child has no input")?,
+            stdout: stdout.ok_or("the child has no output")?,
+            _child: child,
+        })
+    }
+
+    async fn trip(&mut self, value: &Value) -> std::io::Result<Value> {
+        let mut frame = vec![0; 4];
+        serde_json::to_writer(&mut frame, value)?;
+        let size = (frame.len() - 4) as u32;
+        frame[..4].copy_from_slice(&size.to_le_bytes());
+        self.stdin.write_all(&frame).await?;
+        let mut buffer = Vec::with_capacity(64 << 10);
+        loop {
+            self.stdout.read_buf(&mut buffer).await?;
+            if let Some((size, body)) = buffer.split_first_chunk::<4>()
+                && body.len() == u32::from_le_bytes(*size) as usize
+            {
+                return Ok(serde_json::from_slice(body)?);
+            }
+        }
+    }
+}
+
+/// Calls a hook again and again, as the agent called it, and keeps how long one call took.
+struct Repeated {
+    hook: PythonHook,
+    text: String,
+    took: Arc<Mutex<f64>>,
+    host: PythonHost,
+    kills: usize,
+}
+
+#[async_trait]
+impl AgentLifecycle for Repeated {
+    fn points(&self) -> Points {
+        Point::BeforeAgent.into()
+    }
+
+    async fn before_agent(&self, cx: TurnCx<'_>, _input: &mut Input) -> Result<Flow, HookError> {
+        let mut input = Input::text(self.text.as_str());
+        // The first loads the module, and the second shows that the function is fast.
+        for _ in 0..3 {
+            let _ = self.hook.before_agent(cx, &mut input).await?;
+        }
+        let mut total = 0.0;
+        let trips = if self.kills > 0 { self.kills } else { TRIPS };
+        for _ in 0..trips {
+            if self.kills > 0 {
+                // The spare is ready: what is measured is its use, not its start.
+                self.host.warm().await;
+                kill(&self.host.processes()).await;
+            }
+            let start = Instant::now();
+            let _ = self.hook.before_agent(cx, &mut input).await?;
+            total += since(start);
+        }
+        *self.took.lock().expect("nobody panicked") = total / trips as f64;
+        Ok(Flow::Continue)
+    }
+}
+
+/// Kills processes from outside, as a crash or the system would, and sees to it that they are dead.
+async fn kill(processes: &[u32]) {
+    for process in processes {
+        let _ = Command::new("kill").args(["-9", &process.to_string()]).status().await;
+        // Its pipes are closed when the last of its threads is gone.
+        let threads = || {
+            let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+            tasks.map_or(0, Iterator::count)
+        };
+        let is_dead = || {
+            let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+            stat.map_or(true, |stat| stat.contains(") Z ") && threads() <= 1)
+        };
+        while !is_dead() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// An agent whose hook takes the time of a Python function.
+struct Contender {
+    agent: Agent,
+    took: Arc<Mutex<f64>>,
+}
+
+impl Contender {
+    fn new(
+        bench: &Bench,
+        host: &PythonHost,
+        file: &Arc<PythonFile>,
+        (name, style): (&str, Style),
+        bytes: usize,
+        kills: usize,
+    ) -> Self {
+        let took = Arc::new(Mutex::new(f64::INFINITY));
+        let function = PythonFunction {
+            file: file.clone(),
+            name: name.into(),
+            style,
+            takes: vec!["ctx".into()],
+            waits: false,
+        };
+        let hook = Repeated {
+            hook: host.hook(function, Point::BeforeAgent),
+            text: "x".repeat(bytes),
+            took: took.clone(),
+            host: host.clone(),
+            kills,
+        };
+        let mut agent = None;
+        bench.on_thread(async {
+            agent = Some(started(quick(Scripted { steps: 0 }).with_lifecycle(hook)).await);
+            0.0
+        });
+        Self { agent: agent.expect("it was started"), took }
+    }
+
+    fn sample(&self, bench: &Bench) -> f64 {
+        bench.on_thread(async {
+            turn(&self.agent).await;
+            *self.took.lock().expect("nobody panicked")
+        })
+    }
+}
+
+struct Parts {
+    host: PythonHost,
+    file: Arc<PythonFile>,
+    python: Interpreter,
+}
+
+fn parts() -> Result<Parts, Box<dyn Error>> {
+    let dir = std::env::temp_dir();
+    let python = Interpreter::find(&dir)?;
+    let config = PythonConfig {
+        interpreter: python.clone(),
+        environment: Environment::new(),
+        dir: dir.clone(),
+    };
+    let file = Arc::new(PythonFile::new(dir.join("tenure_bench_hooks.py"), HOOKS));
+    Ok(Parts { host: PythonHost::new(config), file, python })
+}
+
+/// Round trips of a hook that does nothing.
+pub(crate) fn round_trips(bench: &Bench) -> Measured {
+    let Parts { host, file, python } = parts()?;
+    let mut started = None;
+    bench.on_thread(async {
+        let start = || Echo::start(python.path()).map_err(|error| error.to_string());
+        started = Some((start(), start()));
+        0.0
+    });
+    let (small_echo, large_echo) = started.ok_or("the echoes were not started")?;
+    let (mut small_echo, mut large_echo) = (small_echo?, large_echo?);
+    let object = |bytes: usize| json!({ "text": "x".repeat(bytes - 11) });
+    let (small, large) = (object(SMALL), object(LARGE));
+    let bare = |echo: &mut Echo, value: &Value| {
+        bench.on_thread(async {
+            echo.trip(value).await.expect("it echoes");
+            let start = Instant::now();
+            for _ in 0..TRIPS {
+                echo.trip(value).await.expect("it echoes");
+            }
+            since(start) / TRIPS as f64
+        })
+    };
+    let (plain, later) = (("plain", Style::Sync), ("asynchronous", Style::Async));
+    let contender = |function, bytes| Contender::new(bench, &host, &file, function, bytes, 0);
+    let contenders = [
+        contender(plain, SMALL),
+        contender(later, SMALL),
+        contender(plain, LARGE),
+        contender(later, LARGE),
+    ];
+    let [bare_small, sync_small, async_small, bare_large, sync_large, async_large] = bench.race([
+        &mut || bare(&mut small_echo, &small),
+        &mut || contenders[0].sample(bench),
+        &mut || contenders[1].sample(bench),
+        &mut || bare(&mut large_echo, &large),
+        &mut || contenders[2].sample(bench),
+        &mut || contenders[3].sample(bench),
+    ]);
+    let pairs = [
+        (("sync_200b_ns", sync_small), ("echo_200b_ns", bare_small)),
+        (("async_200b_ns", async_small), ("echo_200b_ns", bare_small)),
+        (("sync_10kb_ns", sync_large), ("echo_10kb_ns", bare_large)),
+        (("async_10kb_ns", async_large), ("echo_10kb_ns", bare_large)),
+    ];
+    // The figure is the worst of them.
+    let ratio = |pair: &((&str, f64), (&str, f64))| pair.0.1 / pair.1.1;
+    let worst = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).ok_or("no pair")?;
+    let mut figure = Figure::ratio("python_hook_ratio", 1.5, worst.0, worst.1);
+    for (ours, _) in pairs.iter().filter(|pair| pair.0 != worst.0) {
+        figure = figure.with(ours.0, ours.1);
+    }
+    for (name, value) in [("echo_200b_ns", bare_small), ("echo_10kb_ns", bare_large)] {
+        if name != worst.1.0 {
+            figure = figure.with(name, value);
+        }
+    }
+    bench.on_thread(async {
+        drop(contenders);
+        host.shutdown().await;
+        0.0
+    });
+    Ok(vec![figure])
+}
+
+/// The first answer after a worker was killed.
+pub(crate) fn replacement(bench: &Bench) -> Measured {
+    let Parts { host, file, .. } = parts()?;
+    let plain = ("plain", Style::Sync);
+    let ordinary = Contender::new(bench, &host, &file, plain, SMALL, 0);
+    let replaced = Contender::new(bench, &host, &file, plain, SMALL, KILLS);
+    let mut rounds = 0;
+    let mut best = f64::INFINITY;
+    let [usual] = bench.race([&mut || {
+        // A worker is started for every kill, so a few of them have to do.
+        if rounds % 10 == 0 {
+            best = best.min(replaced.sample(bench));
+        }
+        rounds += 1;
+        ordinary.sample(bench)
+    }]);
+    bench.on_thread(async {
+        drop((ordinary, replaced));
+        host.shutdown().await;
+        0.0
+    });
+    Ok(vec![Figure::ratio(
+        "worker_replace_ratio",
+        50.0,
+        ("after_kill_ns", best),
+        ("round_trip_ns", usual),
+    )])
+}
