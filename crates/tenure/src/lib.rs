@@ -67,6 +67,8 @@ mod guide {
     mod readme {}
     #[doc = include_str!("../../../docs/cards.md")]
     mod cards {}
+    #[doc = include_str!("../../../docs/codes.md")]
+    mod codes {}
     #[doc = include_str!("../../../docs/faq.md")]
     mod faq {}
     #[doc = include_str!("../../../docs/figures.md")]
