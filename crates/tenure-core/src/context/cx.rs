@@ -97,6 +97,16 @@ impl<'a> Cx<'a> {
         self.site.chat.map(|_| ContextVariables::new(self.site))
     }
 
+    /// Announces that this call does not concern the hook, for whoever listens. The hook does
+    /// nothing then, and what it stands before goes on.
+    pub fn skipped(&self) {
+        let entries = &self.site.inner.blueprint.chain.entries;
+        if let Some(entry) = entries.get(self.place()) {
+            let kind = || EventKind::HookSkipped { hook: entry.name.clone(), point: self.point };
+            self.site.emit(kind);
+        }
+    }
+
     /// Announces a line that something foreign printed, for whoever listens: `source` says what.
     pub fn log(&self, source: &str, stream: LogStream, line: &str) {
         let kind = || EventKind::Log { source: source.into(), stream, line: line.to_owned() };

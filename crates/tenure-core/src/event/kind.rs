@@ -78,6 +78,15 @@ pub enum EventKind {
         /// How long it took, inner calls included.
         took: Duration,
     },
+    /// A hook that was called found that the call does not concern it, and did nothing. Its end
+    /// follows.
+    HookSkipped {
+        /// Its name.
+        hook: Arc<str>,
+        /// The point.
+        #[serde(serialize_with = "point_name")]
+        point: Point,
+    },
     /// A model call began.
     ModelStarted {
         /// Which call of the turn it is, counted from one.
@@ -182,6 +191,7 @@ impl EventKind {
             Self::ChatEnded { .. } => "chat.ended",
             Self::HookStarted { .. } => "hook.started",
             Self::HookEnded { .. } => "hook.ended",
+            Self::HookSkipped { .. } => "hook.skipped",
             Self::ModelStarted { .. } => "model.started",
             Self::ModelEnded { .. } => "model.ended",
             Self::ToolStarted { .. } => "tool.started",

@@ -122,6 +122,11 @@ impl Registration {
             || self.policy_at.iter().any(|(_, policy)| *policy == Policy::Deny)
     }
 
+    /// The points at which it is called.
+    pub fn points(&self) -> Points {
+        self.points
+    }
+
     /// What a failure means, at every point that the hook has.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);

@@ -191,3 +191,89 @@ async fn the_state_of_an_agent_is_seen_whole() {
     let agent = started(Agent::builder("agent").model(script([])).with_lifecycle(hook)).await;
     agent.run("go").await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_does_nothing_says_so_between_its_start_and_its_end() {
+    let bus = EventBus::new();
+    let mut subscriber = bus.subscribe(100);
+    let hook = hook::before_agent(|cx, _| {
+        cx.skipped();
+        Box::pin(async { Ok(Flow::Continue) })
+    });
+    let builder = Agent::builder("agent").model(script([])).events(&bus);
+    let agent = started(builder.with_lifecycle(hook::hook(hook).named("picky"))).await;
+    agent.run("hi").await.unwrap();
+    let events = events(&mut subscriber);
+    let told: Vec<_> = names(&events).into_iter().filter(|it| it.starts_with("hook.")).collect();
+    assert_eq!(told, ["hook.started", "hook.skipped", "hook.ended"]);
+    assert!(events.iter().any(|event| {
+        matches!(&event.kind, EventKind::HookSkipped { hook, .. } if &**hook == "picky")
+    }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g9_a_patch_of_variables_is_written_whole_or_not_at_all() {
+    let hook = hook::before_chat(|cx| {
+        let patch = [("a".to_owned(), json!(1)), ("chat_id".to_owned(), json!("mine"))];
+        let written = cx.variables().update(patch);
+        Box::pin(async move {
+            assert!(written.is_err(), "the system's keys are read-only, wherever they stand");
+            Ok(Flow::Continue)
+        })
+    });
+    let agent = started(Agent::builder("agent").model(script([])).with_lifecycle(hook)).await;
+    let chat = Chat::new("talk", [agent]);
+    let result = chat.run(async |_: &Chat| Ok(())).await;
+    assert!(result.value.is_some(), "{:?}", result.end);
+    assert_eq!((chat.variable("a"), chat.variable("chat_id")), (None, Some(json!("talk"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rewrite_takes_back_approvals_that_were_given_before_it() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let approves = hook::after_model(|_, _| Box::pin(async { Ok(HookAction::Approve) }));
+    let rewrites = hook::after_model(|_, response| {
+        let response = Box::new(response.clone());
+        let messages = vec![Message::user("in short")];
+        Box::pin(async move { Ok(HookAction::Rewrite { messages, response }) })
+    });
+    let notes = seen.clone();
+    let looks = hook::wrap_tool_call(move |cx, request, next| {
+        notes.lock().unwrap().push(cx.approved());
+        Box::pin(async move { Ok(next.call(request).await?) })
+    });
+    // The last entry is called first.
+    let builder = Agent::builder("agent").model(script([call(&["t"])])).tool(ok_tool("t"));
+    let builder = builder.with_lifecycle(looks).with_lifecycle(rewrites).with_lifecycle(approves);
+    started(builder).await.run("go").await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [false], "whoever approved has seen something else");
+}
+
+/// Asks another model, and answers with something of its own.
+struct Asks(Script);
+
+#[async_trait::async_trait]
+impl tenure_core::model::Model for Asks {
+    async fn call(
+        &self,
+        request: &tenure_core::model::ModelRequest,
+        cx: tenure_core::context::ModelCx<'_>,
+    ) -> Result<tenure_core::model::ModelResponse, tenure_core::model::ModelError> {
+        assert!(cx.is_streaming() && !cx.quiet().is_streaming());
+        tenure_core::model::Model::call(&self.0, request, cx.quiet()).await?;
+        cx.delta("own");
+        Ok(tenure_core::model::ModelResponse::text("own"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_model_asks_quietly_is_not_streamed() {
+    let model = Asks(script([Reply::Stream(&["secret ", "plan"])]));
+    let agent = started(Agent::builder("agent").model(model)).await;
+    let mut stream = agent.stream("go");
+    let mut read = String::new();
+    while let Some(delta) = stream.next().await {
+        read.push_str(&delta);
+    }
+    assert_eq!(read, "own");
+}
