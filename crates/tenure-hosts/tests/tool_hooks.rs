@@ -197,7 +197,8 @@ async fn a_failing_before_tool_call_lets_no_tool_run_and_fails_the_turn() {
     let hooks =
         Hooks::new("async def before_tool_call(ctx):\n    raise ValueError('not on my watch')\n");
     let run = hooks.harness().after_model(calls(&["a", "b"])).await;
-    let why = "Tool hook or execution failed during before_tool_call: ValueError: not on my watch";
+    let why = "Tool hook or execution failed during before_tool_call hooks.py:before_tool_call: \
+               ValueError: not on my watch";
     assert!(run.tool_calls.is_empty(), "no tool ran");
     assert_eq!(run.requests.len(), 1, "the model was not asked again");
     assert_eq!(run.outcome(), Outcome::Failed);
@@ -225,8 +226,9 @@ async fn after_tool_call_changes_the_results_and_its_failure_does_no_harm() {
     let run = hooks.harness().after_model(calls(&["a"])).await;
     assert_eq!(run.output(), "done", "{run:?}");
     assert!(run.failures().is_empty());
-    let said = "after_tool_call failed: ValueError: oh";
-    let is_said = |kind: &EventKind| matches!(kind, EventKind::Log { line, .. } if line == said);
+    let said = "after_tool_call hooks.py:after_tool_call: ValueError: oh";
+    let is_said =
+        |kind: &EventKind| matches!(kind, EventKind::Log { line, .. } if line.starts_with(said));
     assert!(run.recorder().events().iter().any(|event| is_said(&event.kind)));
 }
 
@@ -339,6 +341,72 @@ async fn what_nobody_changed_stays_as_the_model_wrote_it() {
     let run = hooks.harness().after_model(ModelResponse::calls([odd.clone()])).await;
     assert_eq!(run.output(), "changed", "{run:?}");
     assert_eq!(history(&run)[1].calls(), [odd]);
+}
+
+#[tokio::test]
+async fn an_error_names_the_function_and_the_tool_hook() {
+    for name in ["before_llm_call", "after_llm_call", "after_turn_complete"] {
+        let hooks = Hooks::new(&format!("async def {name}(ctx):\n    raise ValueError('no')\n"));
+        let run = hooks.harness().before_model("hello").await;
+        let said = format!("{name} hooks.py:{name}: ValueError: no");
+        assert!(run.error().is_some_and(|it| it.to_string().contains(&said)), "{said}: {run:?}");
+    }
+}
+
+#[tokio::test]
+async fn calls_that_a_later_hook_puts_in_place_are_checked_alone() {
+    let swap = || {
+        hook::after_model(|_cx, response| {
+            let has_calls = !response.calls.is_empty();
+            Box::pin(async move {
+                let bad = json!({ "zone": "evil" }).to_string();
+                // The same id and name, with other arguments; and one that is not there yet.
+                let calls = ["a", "b"].map(|id| ToolCall::new(id, "clock", bad.clone()));
+                let response = Box::new(ModelResponse::calls(calls));
+                Ok(if has_calls { HookAction::Modify(response) } else { HookAction::Continue })
+            })
+        })
+    };
+    // What comes first after the model is what was registered last.
+    let swapped = async |hooks: &Hooks| {
+        let harness = HookHarness::new(swap()).and(hooks.adapter()).tool("clock", "noon");
+        harness.after_model(calls(&["a"])).await
+    };
+    let source = "\
+def note(text):
+    with open('seen.txt', 'a') as seen:
+        print(text, file=seen)
+
+async def before_tool_call(ctx):
+    for id, call in ctx.message.tool_calls.items():
+        note(f'{id} {call.arguments}')
+        if call.arguments['zone'] == 'evil':
+            WHAT
+";
+    let hooks = Hooks::new(&source.replace("WHAT", "raise ValueError('not that')"));
+    let run = swapped(&hooks).await;
+    assert!(run.tool_calls.is_empty(), "{run:?}");
+    let seen = hooks.seen();
+    assert_eq!(seen[0], "a {'zone': 'UTC'}");
+    assert!(seen.len() > 1 && seen[1..].iter().all(|it| it.ends_with("evil'}")), "{seen:?}");
+
+    let hooks = Hooks::new(&source.replace("WHAT", "call.params.arguments['zone'] = 'CET'"));
+    let run = swapped(&hooks).await;
+    let cet = || ("clock".to_owned(), json!({ "zone": "CET" }));
+    assert_eq!(run.tool_calls, [cet(), cet()], "{run:?}");
+
+    let hooks = Hooks::new(&source.replace("WHAT", "ctx.message.tool_calls = None"));
+    let run = swapped(&hooks).await;
+    assert!(run.tool_calls.is_empty(), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_was_checked_is_not_checked_again() {
+    let hooks = Hooks::new(RECORDING);
+    let run = hooks.harness().after_model(calls(&["a", "b"])).await;
+    assert_eq!(run.tool_calls.len(), 2, "{run:?}");
+    let checks = hooks.seen().into_iter().filter(|it| it.starts_with("before_tool_call"));
+    assert_eq!(checks.count(), 1);
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The file that `name` stands for: relative to `dir` if it has a `/`, else from the `PATH` that
-/// the command itself gets to see. An error says what to do.
+/// the command itself gets to see; a relative folder there counts for nothing, because it would mean
+/// one of the project. An error says what to do.
 pub(super) fn resolve(
     name: &str,
     dir: &Path,
@@ -42,7 +43,8 @@ pub(super) fn resolve(
         std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
     let mut candidates = std::env::split_paths(paths.map_or(OsStr::new(""), |it| it))
-        .map(|folder| dir.join(folder).join(name));
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name));
     candidates.find(is_program).ok_or_else(|| {
         let beside = if dir.join(name).is_file() {
             format!("; to run the one in {}, write `./{name}`", dir.display())

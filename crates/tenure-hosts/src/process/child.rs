@@ -78,6 +78,20 @@ pub(crate) struct Process {
     tracker: TaskTracker,
 }
 
+/// What a process may leave behind that left its group, and is known by its mark alone.
+pub(crate) struct Leftovers {
+    mark: Box<str>,
+    /// When the process started: nothing older is looked at.
+    started: u64,
+}
+
+impl Leftovers {
+    /// Kills it. That takes milliseconds, since it looks at every process there is.
+    pub(crate) fn kill(&self) {
+        tree::kill_marked(&self.mark, self.started);
+    }
+}
+
 /// No other process of ours, and none of another of ours on this machine, has the same mark.
 fn fresh_mark() -> Box<str> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -127,6 +141,11 @@ impl Process {
     /// Its standard error; once.
     pub(crate) fn stderr(&mut self) -> Option<ChildStderr> {
         self.child.as_mut()?.stderr.take()
+    }
+
+    /// What it leaves behind when it has ended by itself.
+    pub(crate) fn leftovers(&self) -> Leftovers {
+        Leftovers { mark: self.mark.clone(), started: tree::start_of(self.pid) }
     }
 
     /// Waits until the process itself has ended; what it started may live on until this is dropped.

@@ -1,6 +1,6 @@
 //! What a hook's process gets to see of our environment.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// The names that every process gets.
 const ALLOWED: [&str; 14] = [
@@ -47,7 +47,8 @@ impl Environment {
         self
     }
 
-    /// The variables, with their values as they are now.
+    /// The variables, with their values as they are now. Of the `PATH` only absolute folders are
+    /// passed on: a relative one would mean something inside the project.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let allowed = |name: &str| {
             ALLOWED.contains(&name)
@@ -56,7 +57,38 @@ impl Environment {
         };
         let mut all: Vec<_> =
             std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect();
+        all.retain_mut(|(name, value)| {
+            if name == "PATH" {
+                *value = absolute(value);
+            }
+            // An empty search path means the folder that the process is in.
+            name != "PATH" || !value.is_empty()
+        });
         all.extend(self.set.iter().map(|(name, value)| (name.into(), value.into())));
         all
+    }
+}
+
+/// The absolute folders of a search path.
+fn absolute(path: &OsStr) -> OsString {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    // Folders that were split can be joined again.
+    std::env::join_paths(folders).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_absolute_folders_are_searched() {
+        for (path, expected) in [
+            ("/bin:bin:.::/usr/bin", "/bin:/usr/bin"),
+            ("./node_modules/.bin:/bin", "/bin"),
+            (".", ""),
+            ("", ""),
+        ] {
+            assert_eq!(absolute(OsStr::new(path)), expected, "{path}");
+        }
     }
 }

@@ -6,7 +6,9 @@
 
 mod child;
 mod environment;
+mod output;
 mod tree;
 
-pub(crate) use child::{Ended, Launch, Process};
+pub(crate) use child::{Ended, Launch, Leftovers, Process};
 pub use environment::Environment;
+pub(crate) use output::output_within;

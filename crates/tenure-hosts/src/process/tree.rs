@@ -30,12 +30,20 @@ pub(super) fn kill_tree(root: u32, _mark: &str) {
 }
 
 #[cfg(not(target_os = "linux"))]
+pub(super) fn kill_marked(_mark: &str, _started: u64) {}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn start_of(_pid: u32) -> u64 {
+    0
+}
+
+#[cfg(not(target_os = "linux"))]
 pub(super) fn own_start() -> u64 {
     0
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{kill_tree, own_start};
+pub(super) use linux::{kill_marked, kill_tree, own_start, start_of};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -66,16 +74,28 @@ mod linux {
         let Some(started) = stat(root).map(|stat| stat.start) else {
             return kill_group(root);
         };
+        cut(Some(root), mark, started);
+    }
+
+    /// Kills what has the mark, and everything that descends from it. The root itself, which
+    /// started then, has been reaped: its number may be somebody else's by now.
+    pub(in super::super) fn kill_marked(mark: &str, started: u64) {
+        cut(None, mark, started);
+    }
+
+    fn cut(root: Option<u32>, mark: &str, started: u64) {
         let mark = format!("{MARK}={mark}");
         let mut strangers = HashSet::new();
         let mut killed: HashSet<(u32, u64)> = HashSet::new();
         for _ in 0..MOST_ROUNDS {
             let found = family(root, started, &mark, &killed, &mut strangers);
-            kill_group(root);
+            if let Some(root) = root {
+                kill_group(root);
+            }
             let new: Vec<_> =
                 found.into_iter().filter(|it| killed.insert((it.pid, it.start))).collect();
             for stat in &new {
-                if stat.group != root {
+                if Some(stat.group) != root {
                     kill_one(stat);
                 }
             }
@@ -85,11 +105,11 @@ mod linux {
         }
     }
 
-    /// Those alive that belong to `root`, itself included.
+    /// Those alive that belong to `root`, itself included, or that have the mark.
     ///
     /// `strangers` remembers whose environment has been looked at in vain.
     fn family(
-        root: u32,
+        root: Option<u32>,
         started: u64,
         mark: &str,
         killed: &HashSet<(u32, u64)>,
@@ -98,8 +118,8 @@ mod linux {
         // Nothing older than the root descends from it.
         let all: Vec<_> = processes().filter(|it| it.start >= started).collect();
         let by_pid: HashMap<u32, &Stat> = all.iter().map(|it| (it.pid, it)).collect();
-        let mut ours: HashSet<u32> = HashSet::from([root]);
-        ours.extend(all.iter().filter(|it| it.group == root).map(|it| it.pid));
+        let mut ours: HashSet<u32> = root.into_iter().collect();
+        ours.extend(all.iter().filter(|it| Some(it.group) == root).map(|it| it.pid));
         let lives = |id: &&(u32, u64)| by_pid.get(&id.0).is_some_and(|it| it.start == id.1);
         ours.extend(killed.iter().filter(lives).map(|(pid, _)| *pid));
         for it in &all {
@@ -164,9 +184,14 @@ mod linux {
             .is_ok_and(|all| all.split(|byte| *byte == 0).any(|it| it == mark.as_bytes()))
     }
 
+    /// When a process started, or 0 if nobody knows.
+    pub(in super::super) fn start_of(pid: u32) -> u64 {
+        stat(pid).map_or(0, |stat| stat.start)
+    }
+
     /// When this process started.
     pub(in super::super) fn own_start() -> u64 {
         static START: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
-        *START.get_or_init(|| stat(std::process::id()).map_or(0, |stat| stat.start))
+        *START.get_or_init(|| start_of(std::process::id()))
     }
 }

@@ -7,6 +7,7 @@ use crate::payload::At;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use tenure_core::context::{Cx, ExecutionContext};
 use tenure_core::phase::{AgentState, Phase};
 
@@ -38,11 +39,23 @@ fn is_first(attempt: &u32) -> bool {
 
 /// Whether a trace is told by the run already.
 fn is_run(at: &At<'_>, trace: &str) -> bool {
-    matches!(at, At::Input { run_id, .. } if run_id.to_string() == trace)
+    let At::Input { run_id, .. } = at else { return false };
+    let mut rest = Remaining(trace);
+    write!(rest, "{run_id}").is_ok() && rest.0.is_empty()
 }
 
-/// A call at a point, as JSON.
-pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>) -> Vec<u8> {
+/// What is left of a text, from which what is written to it is taken away.
+struct Remaining<'a>(&'a str);
+
+impl fmt::Write for Remaining<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+/// Writes a call at a point, as JSON.
+pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, buffer: &mut Vec<u8>) {
     let phase = cx.agent().phase();
     let brief = Brief {
         point: cx.hook_type().as_str(),
@@ -56,10 +69,8 @@ pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>) -> Vec<u8> {
         variables: cx.chat_variables().map(|variables| variables.all()),
         at,
     };
-    let mut bytes = Vec::with_capacity(512);
     // All of it is JSON already, and writing into memory does not fail.
-    let _ = serde_json::to_writer(&mut bytes, &brief);
-    bytes
+    let _ = serde_json::to_writer(buffer, &brief);
 }
 
 /// What stays the same in the life of an instance.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The most that one frame may hold.
@@ -11,6 +14,43 @@ pub(super) const MOST_FRAME: usize = 64 << 20;
 const KEPT: usize = 256 << 10;
 /// What is read at once.
 const CHUNK: usize = 64 << 10;
+
+/// What was heard of a worker.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// The call of this number has ended, and had nothing to say. Most end so.
+    End(u64),
+    /// Anything else.
+    Said(Box<Incoming>),
+}
+
+impl Heard {
+    fn parse(body: &[u8]) -> serde_json::Result<Self> {
+        match silent_end(body) {
+            Some(id) => Ok(Self::End(id)),
+            None => serde_json::from_slice(body).map(Self::Said),
+        }
+    }
+
+    /// The call it belongs to.
+    pub(super) fn id(&self) -> Option<u64> {
+        match self {
+            Self::End(id) => Some(*id),
+            Self::Said(frame) => frame.id,
+        }
+    }
+}
+
+/// The number in a frame that has nothing else, as `{"id":7}`.
+fn silent_end(body: &[u8]) -> Option<u64> {
+    let digits = body.strip_prefix(b"{\"id\":")?.strip_suffix(b"}")?;
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    digits.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
+    })
+}
 
 /// What a worker says: the end of a call, or something on the way there.
 #[derive(Debug, Default, Deserialize)]
@@ -76,25 +116,37 @@ impl Incoming {
     }
 }
 
-/// An empty frame to write into; [`seal`] it when its body is complete.
-pub(super) fn open(capacity: usize) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(capacity + 4);
-    frame.extend_from_slice(&[0; 4]);
-    frame
+/// Begins a frame, and gives where; [`seal`] it when its body is complete.
+pub(super) fn open(buffer: &mut Vec<u8>) -> usize {
+    let start = buffer.len();
+    buffer.extend_from_slice(&[0; 4]);
+    start
 }
 
-/// Writes the length of what stands behind it at the front of a frame.
-pub(super) fn seal(frame: &mut [u8]) {
-    let length = u32::try_from(frame.len() - 4).unwrap_or(u32::MAX);
-    frame[..4].copy_from_slice(&length.to_le_bytes());
+/// Writes the length of what stands behind it at the front of the frame that begins at `start`.
+pub(super) fn seal(buffer: &mut [u8], start: usize) {
+    let length = u32::try_from(buffer.len() - start - 4).unwrap_or(u32::MAX);
+    buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Adds a number in digits.
+pub(super) fn number(buffer: &mut Vec<u8>, number: u64) {
+    // Writing into memory does not fail.
+    let _ = serde_json::to_writer(buffer, &number);
+}
+
+/// Adds a frame of this JSON.
+pub(super) fn push(buffer: &mut Vec<u8>, value: &Value) {
+    let start = open(buffer);
+    // A value of JSON can always be written into memory.
+    let _ = serde_json::to_writer(&mut *buffer, value);
+    seal(buffer, start);
 }
 
 /// A frame of this JSON.
 pub(super) fn of(value: &Value) -> Vec<u8> {
-    let mut frame = open(128);
-    // A value of JSON can always be written into memory.
-    let _ = serde_json::to_writer(&mut frame, value);
-    seal(&mut frame);
+    let mut frame = Vec::with_capacity(128);
+    push(&mut frame, value);
     frame
 }
 
@@ -115,16 +167,21 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
     /// # Cancel safety
     ///
     /// Nothing is lost if the future is dropped.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Incoming>> {
+    pub(super) async fn next(&mut self) -> io::Result<Option<Heard>> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The same, for a caller that waits for something else, too.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Heard>>> {
         loop {
             if let Some(body) = self.whole()? {
-                let frame = serde_json::from_slice(&self.buffer[body.clone()]);
+                let frame = Heard::parse(&self.buffer[body.clone()]);
                 self.start = body.end;
                 self.tidy();
-                return frame.map(Some).map_err(io::Error::other);
+                return Poll::Ready(frame.map(Some).map_err(io::Error::other));
             }
-            if self.source.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
+            if ready!(pin!(self.source.read_buf(&mut self.buffer)).poll(cx))? == 0 {
+                return Poll::Ready(Ok(None));
             }
         }
     }
@@ -179,6 +236,7 @@ mod tests {
             let mut inbox = Inbox::new(reader);
             let mut found = Vec::new();
             while let Some(frame) = inbox.next().await.expect("these are frames") {
+                let Heard::Said(frame) = frame else { panic!("these say something") };
                 found.push((frame.id, frame.log.map(|log| log.len())));
             }
             found
@@ -191,6 +249,21 @@ mod tests {
     async fn a_frame_that_is_too_long_is_refused_before_it_is_read() {
         let mut inbox = Inbox::new(&b"\xff\xff\xff\xff"[..]);
         assert!(inbox.next().await.is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_call_that_says_nothing_is_known_by_its_form() {
+        for (body, number) in [
+            (&br#"{"id":7}"#[..], Some(7)),
+            (br#"{"id":120345}"#, Some(120_345)),
+            (br#"{"id":}"#, None),
+            (br#"{"id":-1}"#, None),
+            (br#"{"id":1,"q":2}"#, None),
+            (br#"{"id":99999999999999999999}"#, None),
+            (br#"{"q":1}"#, None),
+        ] {
+            assert_eq!(silent_end(body), number, "{}", String::from_utf8_lossy(body));
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A Python function as a hook.
 
 use super::PythonHost;
-use super::brief::encode;
 use super::call::{Given, Invocation, Rest, Said, Told};
 use super::host::Entry;
 use super::site::Site;
@@ -21,8 +20,9 @@ use tenure_core::{Error, ExitReason, NextModel, NextTool};
 
 /// A Python function as a hook. See [`PythonHost::hook`].
 ///
-/// A function that returns `None` goes on; a wrap has to return what `next` gave it, or something
-/// in its place. What it prints goes out as [`Log`](tenure_core::event::EventKind::Log) events.
+/// A function that returns `None` goes on, unless it is a guard, which has to return
+/// `{"allow": True}`; a wrap has to return what `next` gave it, or something in its place. What it
+/// prints goes out as [`Log`](tenure_core::event::EventKind::Log) events.
 ///
 /// | the function | the hook's fault |
 /// |---|---|
@@ -46,7 +46,7 @@ impl PythonHook {
         Self { host, entry, points, role: Role::default(), name }
     }
 
-    /// Says whether the function guards.
+    /// Says whether the function guards: a guard that says nothing has not said yes.
     #[must_use]
     pub fn role(mut self, role: Role) -> Self {
         self.role = role;
@@ -65,18 +65,19 @@ impl PythonHook {
     }
 
     async fn call(&self, site: Site<'_>, at: &At<'_>, rest: Rest<'_>) -> Result<Said, HookError> {
-        let payload = encode(site.cx(), at);
         let invocation =
             Invocation { host: &self.host, entry: &self.entry, site, hook: &self.name, rest };
-        invocation.run(Told::Payload(&payload)).await
+        invocation.run(Told::Hook(at)).await
     }
 
-    /// Calls the function at a point that has no `next`.
-    async fn decide(&self, site: Site<'_>, at: &At<'_>) -> Result<Reply, HookError> {
+    /// Calls the function at a point that has no `next`. `None` is what goes on: it said nothing.
+    async fn decide(&self, site: Site<'_>, at: &At<'_>) -> Result<Option<Reply>, HookError> {
         let point = site.cx().hook_type();
         match self.call(site, at, Rest::Nothing).await? {
-            Said::Decision(Some(value)) => Reply::of_value(value, &self.expect(point)),
-            _ => Ok(Reply::default()),
+            Said::Decision(Some(value)) => Reply::of_value(value, &self.expect(point)).map(Some),
+            // Silence is no consent.
+            _ if self.role == Role::Guard => Reply::silence(&self.expect(point)).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -120,27 +121,33 @@ impl AgentLifecycle for PythonHook {
     }
 
     async fn on_start(&self, cx: InstanceCx<'_>) -> Result<(), HookError> {
-        let reply = self.decide(cx.into(), &At::Plain {}).await?;
+        let Some(reply) = self.decide(cx.into(), &At::Plain {}).await? else { return Ok(()) };
         apply::notice(&cx, &self.name, &self.expect(Point::OnStart), reply)
     }
 
     async fn on_shutdown(&self, cx: InstanceCx<'_>, reason: ExitReason) -> Result<(), HookError> {
-        let reply = self.decide(cx.into(), &At::Shutdown { reason }).await?;
+        let Some(reply) = self.decide(cx.into(), &At::Shutdown { reason }).await? else {
+            return Ok(());
+        };
         apply::notice(&cx, &self.name, &self.expect(Point::OnShutdown), reply)
     }
 
     async fn before_chat(&self, cx: ChatCx<'_>) -> Result<Flow, HookError> {
-        let reply = self.decide(cx.into(), &At::Plain {}).await?;
+        let Some(reply) = self.decide(cx.into(), &At::Plain {}).await? else {
+            return Ok(Flow::Continue);
+        };
         apply::chat(&cx, &self.name, &self.expect(Point::BeforeChat), reply)
     }
 
     async fn after_chat(&self, cx: ChatCx<'_>, end: &ChatEnd) -> Result<(), HookError> {
-        let reply = self.decide(cx.into(), &At::chat_end(end)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::chat_end(end)).await? else { return Ok(()) };
         apply::notice(&cx, &self.name, &self.expect(Point::AfterChat), reply)
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let reply = self.decide(cx.into(), &At::input(&cx, input)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::input(&cx, input)).await? else {
+            return Ok(Flow::Continue);
+        };
         apply::input(&cx, &self.name, &self.expect(Point::BeforeAgent), reply, input)
     }
 
@@ -149,7 +156,9 @@ impl AgentLifecycle for PythonHook {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        let reply = self.decide(cx.into(), &At::request(&cx, request)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::request(&cx, request)).await? else {
+            return Ok(Flow::Continue);
+        };
         apply::request(&cx, &self.name, &self.expect(Point::BeforeModel), reply, request)
     }
 
@@ -161,7 +170,10 @@ impl AgentLifecycle for PythonHook {
     ) -> Result<ModelResponse, HookError> {
         let at = At::request(&cx, request);
         match self.call(cx.into(), &at, Rest::Model(next, request)).await? {
-            Said::Given(Given::Model(response)) => Ok(response),
+            Said::Given(given) => match *given {
+                Given::Model(response) => Ok(response),
+                Given::Tool(_) => Err(self.without_result(Point::WrapModelCall, Decision::Silent)),
+            },
             Said::Decision(value) => match self.settled(cx.into(), value)? {
                 Decision::Response(patch) => Ok(patch.over(ModelResponse::default())),
                 other => Err(self.without_result(Point::WrapModelCall, other)),
@@ -175,7 +187,9 @@ impl AgentLifecycle for PythonHook {
         cx: TurnCx<'_>,
         response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
-        let reply = self.decide(cx.into(), &At::response(&cx, response)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::response(&cx, response)).await? else {
+            return Ok(HookAction::Continue);
+        };
         apply::response(&cx, &self.name, &self.expect(Point::AfterModel), reply, response)
     }
 
@@ -187,7 +201,10 @@ impl AgentLifecycle for PythonHook {
     ) -> Result<ToolOutput, HookError> {
         let at = At::tool(&cx, request);
         match self.call(cx.into(), &at, Rest::Tool(next, request)).await? {
-            Said::Given(Given::Tool(output)) => Ok(output),
+            Said::Given(given) => match *given {
+                Given::Tool(output) => Ok(output),
+                Given::Model(_) => Err(self.without_result(Point::WrapToolCall, Decision::Silent)),
+            },
             Said::Decision(value) => match self.settled(cx.into(), value)? {
                 Decision::Result(output) => Ok(output),
                 other => Err(self.without_result(Point::WrapToolCall, other)),
@@ -197,12 +214,16 @@ impl AgentLifecycle for PythonHook {
     }
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
-        let reply = self.decide(cx.into(), &At::turn_end(end)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::turn_end(end)).await? else {
+            return Ok(After::Done);
+        };
         apply::end(&cx, &self.name, &self.expect(Point::AfterAgent), reply, end)
     }
 
     async fn on_transition(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
-        let reply = self.decide(cx.into(), &At::transition(&cx)).await?;
+        let Some(reply) = self.decide(cx.into(), &At::transition(&cx)).await? else {
+            return Ok(());
+        };
         apply::notice(&cx, &self.name, &self.expect(Point::OnTransition), reply)
     }
 }

@@ -1,6 +1,8 @@
 //! The host: which worker a call goes to, and the spare that stands by.
 
-use super::worker::{Worker, lock};
+use super::folding::Folding;
+use super::lock;
+use super::worker::Worker;
 use super::{
     PythonConfig, PythonFile, PythonFunction, PythonHook, PythonTool, ToolHooks, ToolHooksAdapter,
     WorkerKeeper,
@@ -39,8 +41,9 @@ pub struct PythonHost {
 struct Inner {
     config: PythonConfig,
     tracker: TaskTracker,
-    seats: Mutex<HashMap<Key, Arc<Seat>>>,
-    groups: Mutex<HashMap<InstanceId, Arc<str>>>,
+    seats: Mutex<HashMap<Key, Seat, Folding>>,
+    groups: Mutex<HashMap<InstanceId, Arc<str>, Folding>>,
+    has_groups: AtomicBool,
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
     catalog: Mutex<Catalog>,
     is_closed: AtomicBool,
@@ -58,13 +61,14 @@ enum Key {
 /// The place of a worker. Who sits there changes when one crashes.
 #[derive(Default)]
 struct Seat {
-    worker: Mutex<Option<Arc<Worker>>>,
-    filling: AsyncMutex<()>,
+    worker: Option<Arc<Worker>>,
+    /// Held by whoever sees to it that somebody sits here.
+    filling: Arc<AsyncMutex<()>>,
 }
 
 impl Seat {
-    fn sitting(&self) -> Option<Arc<Worker>> {
-        lock(&self.worker).as_ref().filter(|worker| !worker.is_gone()).cloned()
+    fn sitting(&self) -> Option<&Arc<Worker>> {
+        self.worker.as_ref().filter(|worker| !worker.is_gone())
     }
 }
 
@@ -92,6 +96,7 @@ impl PythonHost {
             tracker: TaskTracker::new(),
             seats: Mutex::default(),
             groups: Mutex::default(),
+            has_groups: AtomicBool::new(false),
             spare: Mutex::default(),
             catalog: Mutex::default(),
             is_closed: AtomicBool::new(false),
@@ -112,6 +117,7 @@ impl PythonHost {
     /// Puts an instance, with its clones and forks, into a group. All of a group share one worker.
     pub fn join(&self, instance: InstanceId, group: impl Into<Arc<str>>) {
         lock(&self.inner.groups).insert(instance, group.into());
+        self.inner.has_groups.store(true, Ordering::Release);
     }
 
     /// A function as a hook of these points.
@@ -138,7 +144,7 @@ impl PythonHost {
     /// The ids of the processes that run now, the spare's left out.
     pub fn processes(&self) -> Vec<u32> {
         let seats = lock(&self.inner.seats);
-        seats.values().filter_map(|seat| seat.sitting()).map(|worker| worker.pid()).collect()
+        seats.values().filter_map(Seat::sitting).map(|worker| worker.pid()).collect()
     }
 
     /// Ends every worker: each is asked to go, and killed if it has not gone within a second. Calls
@@ -146,9 +152,8 @@ impl PythonHost {
     pub async fn shutdown(&self) {
         self.inner.is_closed.store(true, Ordering::Release);
         let spare = lock(&self.inner.spare).take();
-        let seats: Vec<_> = lock(&self.inner.seats).drain().map(|(_, seat)| seat).collect();
-        let sitting = seats.iter().filter_map(|seat| lock(&seat.worker).take());
-        let all: Vec<_> = sitting.collect();
+        let seats = std::mem::take(&mut *lock(&self.inner.seats));
+        let all: Vec<_> = seats.into_values().filter_map(|seat| seat.worker).collect();
         futures_util::future::join_all(all.iter().map(|worker| worker.dismiss())).await;
         drop((all, spare));
         self.inner.tracker.close();
@@ -161,10 +166,9 @@ impl PythonHost {
     pub fn kill(&self) {
         self.inner.is_closed.store(true, Ordering::Release);
         drop(lock(&self.inner.spare).take());
-        for (_, seat) in lock(&self.inner.seats).drain() {
-            if let Some(worker) = lock(&seat.worker).take() {
-                worker.kill("the worker was killed because the program ends");
-            }
+        let seats = std::mem::take(&mut *lock(&self.inner.seats));
+        for worker in seats.into_values().filter_map(|seat| seat.worker) {
+            worker.kill("the worker was killed because the program ends");
         }
     }
 
@@ -184,22 +188,32 @@ impl PythonHost {
         &self.inner.tracker
     }
 
-    /// The worker that serves this context.
-    pub(super) async fn worker(&self, cx: &Cx<'_>) -> Result<Arc<Worker>, HookError> {
-        let seat = self.inner.seat(self.inner.key(cx))?;
-        if let Some(worker) = seat.sitting() {
-            return Ok(worker);
+    /// The worker that serves this context, if one does.
+    pub(super) fn sitting(&self, cx: &Cx<'_>) -> Result<Option<Arc<Worker>>, HookError> {
+        if self.inner.is_closed.load(Ordering::Acquire) {
+            return Err(closed());
         }
-        let _filling = seat.filling.lock().await;
-        if let Some(worker) = seat.sitting() {
+        Ok(self.inner.sitting(&self.inner.key(cx)))
+    }
+
+    /// The worker that serves this context from now on.
+    pub(super) async fn seated(&self, cx: &Cx<'_>) -> Result<Arc<Worker>, HookError> {
+        let key = self.inner.key(cx);
+        let filling = lock(&self.inner.seats).entry(key.clone()).or_default().filling.clone();
+        let _filling = filling.lock().await;
+        if let Some(worker) = self.inner.sitting(&key) {
             return Ok(worker);
         }
         let started = self.inner.take_spare().await;
         let worker = started.map_err(|why| HookError::of_kind(FaultKind::NotStarted, why))?;
-        if self.inner.is_closed.load(Ordering::Acquire) {
-            return Err(closed());
+        {
+            let mut seats = lock(&self.inner.seats);
+            // Behind the lock: who closes the host empties the seats afterwards.
+            if self.inner.is_closed.load(Ordering::Acquire) {
+                return Err(closed());
+            }
+            seats.entry(key).or_default().worker = Some(worker.clone());
         }
-        *lock(&seat.worker) = Some(worker.clone());
         self.inner.start_spare();
         Ok(worker)
     }
@@ -208,14 +222,14 @@ impl PythonHost {
     pub(super) async fn release(&self, cx: &Cx<'_>) {
         let key = self.inner.key(cx);
         let is_root = cx.instance_id() == cx.family_id();
-        let seat = {
+        let worker = {
             let mut seats = lock(&self.inner.seats);
             match key {
-                Key::Family(_) if is_root => seats.remove(&key),
-                _ => seats.get(&key).cloned(),
+                Key::Family(_) if is_root => seats.remove(&key).and_then(|seat| seat.worker),
+                _ => seats.get(&key).and_then(|seat| seat.sitting().cloned()),
             }
         };
-        let Some(worker) = seat.and_then(|seat| seat.sitting()) else { return };
+        let Some(worker) = worker.filter(|worker| !worker.is_gone()) else { return };
         if is_root && matches!(key, Key::Family(_)) {
             worker.dismiss().await;
         } else {
@@ -227,19 +241,16 @@ impl PythonHost {
 impl Inner {
     fn key(&self, cx: &Cx<'_>) -> Key {
         let family = cx.family_id();
-        let groups = lock(&self.groups);
-        if groups.is_empty() {
+        if !self.has_groups.load(Ordering::Acquire) {
             return Key::Family(family);
         }
+        let groups = lock(&self.groups);
         let group = groups.get(&cx.instance_id()).or_else(|| groups.get(&family));
         group.map_or(Key::Family(family), |group| Key::Group(group.clone()))
     }
 
-    fn seat(&self, key: Key) -> Result<Arc<Seat>, HookError> {
-        if self.is_closed.load(Ordering::Acquire) {
-            return Err(closed());
-        }
-        Ok(lock(&self.seats).entry(key).or_default().clone())
+    fn sitting(&self, key: &Key) -> Option<Arc<Worker>> {
+        lock(&self.seats).get(key).and_then(|seat| seat.sitting().cloned())
     }
 
     /// The worker that stands by, or a new one.

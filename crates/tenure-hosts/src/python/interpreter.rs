@@ -1,12 +1,17 @@
 //! Which Python runs.
 
+use crate::process::output_within;
 use crate::{Environment, HostError};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 /// The oldest version that the worker runs on.
 const OLDEST: (u32, u32) = (3, 9);
+
+/// How long an interpreter may take to say what it is.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints the real executable and the version. A shim (pyenv, asdf) costs tens of milliseconds at
 /// each start, so what it stands for is found once.
@@ -23,8 +28,16 @@ impl Interpreter {
     /// The interpreter of a project: its `.venv` or `venv`, else the active `VIRTUAL_ENV`, else
     /// `python3` on the `PATH`. It is run once, to ask for its version and for what it really is.
     pub fn find(project: &Path) -> Result<Interpreter, HostError> {
-        let own = [".venv", "venv"].map(|name| project.join(name));
         let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty()).map(PathBuf::from);
+        Self::find_among(project, active, &std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn find_among(
+        project: &Path,
+        active: Option<PathBuf>,
+        path: &OsStr,
+    ) -> Result<Interpreter, HostError> {
+        let own = [".venv", "venv"].map(|name| project.join(name));
         for folder in own.into_iter().chain(active) {
             let python = folder.join("bin").join("python");
             if python.exists() {
@@ -38,8 +51,7 @@ impl Interpreter {
                 });
             }
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        match on_path(&path) {
+        match on_path(path) {
             Some(python) => probe(&python).map_err(|why| {
                 HostError::new(format!("{} does not work: {why}", python.display()))
             }),
@@ -71,24 +83,26 @@ impl Interpreter {
 
 fn on_path(path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
+        // A relative folder would mean one that whoever wrote the project can fill.
+        .filter(|folder| folder.is_absolute())
         .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
         .find(|file| file.is_file())
 }
 
 fn probe(python: &Path) -> Result<Interpreter, String> {
-    let output = Command::new(python)
-        .args(["-I", "-S", "-c", PROBE])
-        .env_clear()
-        .envs(Environment::new().variables())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    probe_within(python, PATIENCE)
+}
+
+fn probe_within(python: &Path, patience: Duration) -> Result<Interpreter, String> {
+    let mut command = Command::new(python);
+    command.args(["-I", "-S", "-c", PROBE]).env_clear().envs(Environment::new().variables());
+    let output = output_within(command, patience)?;
+    let text = String::from_utf8_lossy(&output.said);
     let mut lines = text.lines();
     let (Some(executable), Some(version)) = (lines.next(), lines.next()) else {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = String::from_utf8_lossy(&output.words);
         let last = said.lines().last().unwrap_or("it printed nothing");
-        return Err(format!("it did not say its version ({}): {last}", output.status));
+        return Err(format!("it did not say its version ({}): {last}", output.ended));
     };
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
@@ -98,4 +112,65 @@ fn probe(python: &Path) -> Result<Interpreter, String> {
     // An executable that Python cannot name (it prints an empty line) is run as it was found.
     let path = if executable.is_empty() { python.to_owned() } else { PathBuf::from(executable) };
     Ok(Interpreter { path, version: version.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::Instant;
+
+    fn interpreter(folder: &Path, script: &str) -> PathBuf {
+        std::fs::create_dir_all(folder).expect("made");
+        let python = folder.join("python3");
+        std::fs::write(&python, script).expect("written");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&python, mode).expect("made executable");
+        // A virtual environment has it under this name.
+        std::os::unix::fs::symlink(&python, folder.join("python")).expect("linked");
+        python
+    }
+
+    #[test]
+    fn the_projects_own_environment_comes_first_then_the_active_one_then_the_path() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| dir.path().join(name);
+        let says = "#!/bin/sh\necho \"$0\"\necho 3.11.0\n";
+        for folder in ["project/.venv/bin", "project/venv/bin", "active/bin", "path"] {
+            interpreter(&at(folder), says);
+        }
+        let path = at("path").into_os_string();
+        let found = |folder: &str| {
+            let it = Interpreter::find_among(&at("project"), Some(at("active")), &path);
+            let it = it.expect("there is one");
+            assert!(it.path().starts_with(at(folder)), "{folder}: {it:?}");
+            assert_eq!(it.version(), "3.11.0");
+            let _ = std::fs::remove_dir_all(at(folder));
+        };
+        for folder in ["project/.venv", "project/venv", "active", "path"] {
+            found(folder);
+        }
+        let none = Interpreter::find_among(&at("project"), None, &path).expect_err("none is left");
+        assert!(none.to_string().contains("no Python was found"), "{none}");
+    }
+
+    #[test]
+    fn an_interpreter_that_never_answers_is_killed_with_what_it_started() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let script = "#!/bin/sh\nsleep 600 &\necho $! > \"$0.child\"\nwait\n";
+        let python = interpreter(dir.path(), script);
+        let since = Instant::now();
+        let why = probe_within(&python, Duration::from_secs(1)).expect_err("it never answers");
+        assert!(why.contains("did not answer within 1s"), "{why}");
+        assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
+        let child = std::fs::read_to_string(dir.path().join("python3.child")).expect("it began");
+        let is_alive = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+            stat.is_ok_and(|stat| !stat.contains(") Z"))
+        };
+        while is_alive() {
+            assert!(since.elapsed() < Duration::from_secs(20), "the child is left");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }

@@ -4,19 +4,28 @@
 //! warm spare. A worker runs one embedded script; functions are sent to it as source, called by
 //! frames on a pipe of their own, and killed with their process group when they take too long.
 
+mod arguments;
 mod brief;
 mod call;
 mod config;
+mod desk;
+mod folding;
 mod frame;
 mod function;
 mod hook;
 mod host;
 mod interpreter;
 mod keeper;
+mod life;
+mod outbox;
 mod site;
+mod source;
+mod start;
 mod tool;
 mod tool_hooks;
 mod worker;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::PythonConfig;
 pub use function::{PythonFile, PythonFunction, Style};
@@ -26,3 +35,8 @@ pub use interpreter::Interpreter;
 pub use keeper::WorkerKeeper;
 pub use tool::PythonTool;
 pub use tool_hooks::{ToolHooks, ToolHooksAdapter};
+
+/// Locks. What somebody who panicked left behind is whole: nothing here is changed by halves.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,10 +1,8 @@
 //! A Python function as a tool.
 
-use super::PythonHost;
-use super::brief::encode;
 use super::call::{Invocation, Rest, Said, Told};
 use super::host::Entry;
-use crate::payload::At;
+use super::{PythonHost, arguments};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
@@ -14,7 +12,8 @@ use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 
 /// A Python function as a tool. See [`PythonHost::tool`].
 ///
-/// The arguments are given by name; a parameter named `ctx` gets a context as hooks have it. A
+/// The arguments are given by name, if they are what the schema says; if not, the function is not
+/// called, and the model reads what is wrong with them. A parameter named `ctx` gets a context as hooks have it. A
 /// text that it returns is the result, anything else is told as JSON. What it raises becomes an
 /// error result, `Type: message`. A call that is cancelled, or takes longer than the tool's limit,
 /// ends as a hook's does.
@@ -37,8 +36,10 @@ impl Tool for PythonTool {
     }
 
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        arguments::check(&self.spec.parameters, arguments).map_err(ToolError::new)?;
         let takes_context = self.entry.function.takes.iter().any(|name| &**name == "ctx");
-        let payload = if takes_context { encode(&cx, &At::Plain {}) } else { b"{}".to_vec() };
+        let told =
+            if takes_context { Told::ToolInContext(arguments) } else { Told::Tool(arguments) };
         let invocation = Invocation {
             host: &self.host,
             entry: &self.entry,
@@ -46,7 +47,7 @@ impl Tool for PythonTool {
             hook: &self.spec.name,
             rest: Rest::Nothing,
         };
-        let said = invocation.run(Told::Arguments(arguments, &payload)).await;
+        let said = invocation.run(told).await;
         match said.map_err(|error| ToolError::new(error.to_string()))? {
             Said::Text(text) => Ok(ToolOutput::text(text)),
             _ => Err(ToolError::new("the function gave no result")),

@@ -2,15 +2,14 @@
 
 mod standing;
 
-use super::brief;
 use super::call::{Invocation, Rest, Said, Told};
 use super::host::Entry;
 use super::site::Site;
-use super::worker::lock;
-use super::{PythonFunction, PythonHost};
+use super::{PythonFunction, PythonHost, lock};
 use crate::payload::{At, Response};
 use crate::reply::RequestPatch;
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 use standing::{Standing, patch};
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +17,7 @@ use std::sync::{Arc, Mutex, Weak};
 use tenure_core::context::{ToolCx, TurnCx};
 use tenure_core::event::LogStream;
 use tenure_core::hook::{AgentLifecycle, FaultKind, Flow, HookAction, HookError, Point, Points};
-use tenure_core::message::Message;
+use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::{Messages, ModelParams, ModelRequest, ModelResponse, Usage};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{NextTool, RunId};
@@ -94,6 +93,8 @@ struct Known {
     params: ModelParams,
     /// Whether a batch of tools was asked for and has not been seen by `after_tool_call`.
     batch: bool,
+    /// The calls of this batch, as `before_tool_call` has left them.
+    checked: Vec<ToolCall>,
     /// Why the calls of this batch are not made.
     failed: Option<(FaultKind, String)>,
     /// Messages that a hook put behind an answer that has tool calls.
@@ -150,14 +151,16 @@ impl ToolHooksAdapter {
         memory
     }
 
-    /// Shows `before_tool_call` a call that it has not seen: another hook made it up behind it, or
-    /// an earlier process has seen it and ended. A call that nobody checked is never made.
+    /// Shows `before_tool_call` a call that it has not seen like this: another hook made it up or
+    /// changed it, or an earlier process has seen it and ended. A call that nobody checked is never
+    /// made. What is given back is given in its place.
     async fn check_alone(
         &self,
         cx: &ToolCx<'_>,
         request: &mut ToolRequest,
-    ) -> Result<(), HookError> {
-        let response = ModelResponse::calls(cx.batch().iter().cloned());
+    ) -> Result<Option<ToolOutput>, HookError> {
+        let call = ToolCall::new(request.id(), request.name(), request.arguments.to_string());
+        let response = ModelResponse::calls([call]);
         let seen = Seen {
             messages: &Messages::default(),
             response: Some(&response),
@@ -166,16 +169,43 @@ impl ToolHooksAdapter {
             usage: Usage::default(),
         };
         let changed = self.call((*cx).into(), Kind::BeforeTool, seen).await;
-        let changed = changed.map_err(|error| HookError::of_kind(error.kind(), not_run(&error)))?;
-        let messages = changed.and_then(|mut patch| patch.take_messages()).unwrap_or_default();
-        let calls = messages.iter().flat_map(Message::calls);
-        if let Some(call) = calls.into_iter().find(|call| *call.id == *request.id()) {
-            request.arguments = serde_json::from_str(&call.arguments).map_err(|error| {
-                let what = format!("the arguments that it put in place are no JSON: {error}");
-                HookError::of_kind(FaultKind::BadReply, what)
-            })?;
+        let changed = changed.map_err(|error| match error.is_own() {
+            true => HookError::of_kind(error.kind(), not_run(&error)),
+            false => error,
+        })?;
+        let Some(messages) = changed.and_then(|mut patch| patch.take_messages()) else {
+            return Ok(None);
+        };
+        let mut calls = messages.iter().flat_map(Message::calls);
+        let bad = |what: String| {
+            let error = self.named(Kind::BeforeTool, HookError::of_kind(FaultKind::BadReply, what));
+            HookError::of_kind(FaultKind::BadReply, not_run(&error))
+        };
+        match calls.find(|call| *call.id == *request.id()) {
+            None => {
+                let content = "before_tool_call took this call away".to_owned();
+                Ok(Some(ToolOutput { content, status: ToolStatus::NotExecuted }))
+            }
+            Some(call) if *call.name != *request.name() => {
+                let (name, was) = (&call.name, request.name());
+                Err(bad(format!("it put `{name}` in the place of `{was}`, which is too late")))
+            }
+            Some(call) => {
+                request.arguments = parsed(call).ok_or_else(|| {
+                    bad("the arguments that it put in place are no JSON".to_owned())
+                })?;
+                Ok(None)
+            }
         }
-        Ok(())
+    }
+
+    /// An error with the function and the tool hook that it comes from.
+    fn named(&self, kind: Kind, error: HookError) -> HookError {
+        let entry = self.hooks.iter().find(|(it, _)| *it == kind);
+        let Some((_, entry)) = entry.filter(|_| error.is_own()) else { return error };
+        let PythonFunction { file, name, .. } = &entry.function;
+        let file = file.path().file_name().unwrap_or_default().to_string_lossy();
+        HookError::of_kind(error.kind(), format!("{} {file}:{name}: {error}", kind.as_str()))
     }
 
     /// Calls one of the five, if there is such a one. `None` means that it changed nothing.
@@ -198,9 +228,10 @@ impl ToolHooksAdapter {
         };
         let call =
             Invocation { host: &self.host, entry, site, hook: kind.as_str(), rest: Rest::Nothing };
-        match call.run(Told::Payload(&brief::encode(site.cx(), &at))).await? {
+        let named = |error| self.named(kind, error);
+        match call.run(Told::Hook(&at)).await.map_err(named)? {
             Said::Decision(Some(changed)) if !changed.is_null() => {
-                patch(changed, seen.messages, seen.response).map(Some)
+                patch(changed, seen.messages, seen.response).map(Some).map_err(named)
             }
             _ => Ok(None),
         }
@@ -253,7 +284,7 @@ impl AgentLifecycle for ToolHooksAdapter {
                 }
                 Ok(None) => {}
                 Err(error) if kind == Kind::AfterTool => {
-                    let line = format!("after_tool_call failed: {error}");
+                    let line = format!("{error}; the results stay as they are");
                     tracing::warn!(agent = cx.agent_name(), "{line}");
                     cx.log(kind.as_str(), LogStream::Host, &line);
                 }
@@ -300,7 +331,7 @@ impl AgentLifecycle for ToolHooksAdapter {
                     }
                 }
                 Ok(None) => {}
-                Err(error) if kind == Kind::BeforeTool => {
+                Err(error) if kind == Kind::BeforeTool && error.is_own() => {
                     lock(&memory.0).failed = Some((error.kind(), not_run(&error)));
                 }
                 Err(error) => return Err(error),
@@ -308,6 +339,7 @@ impl AgentLifecycle for ToolHooksAdapter {
         }
         let mut known = lock(&memory.0);
         known.batch = !standing.response.calls.is_empty();
+        known.checked = standing.response.calls.clone();
         known.extra = std::mem::take(&mut standing.extra);
         Ok(standing.action())
     }
@@ -321,20 +353,40 @@ impl AgentLifecycle for ToolHooksAdapter {
         let memory = cx.run_id().and_then(|run| lock(&self.turns).get(&run)?.upgrade());
         let checked = memory.and_then(|memory| {
             let known = lock(&memory.0);
-            known.batch.then(|| known.failed.clone())
+            let is_same = |call: &ToolCall| {
+                *call.id == *request.id()
+                    && *call.name == *request.name()
+                    && parsed(call).is_some_and(|arguments| arguments == request.arguments)
+            };
+            let is_checked = known.batch && known.checked.iter().any(is_same);
+            match &known.failed {
+                Some((_, why)) if known.batch => Some(Err(why.clone())),
+                _ => is_checked.then_some(Ok(())),
+            }
         });
-        match checked {
-            Some(Some((_, why))) => return Ok(ToolOutput::error(why)),
-            Some(None) => {}
+        let instead = match checked {
+            Some(Err(why)) => Some(ToolOutput::error(why)),
+            Some(Ok(())) => None,
             None => self.check_alone(&cx, request).await?,
+        };
+        match instead {
+            Some(output) => Ok(output),
+            None => Ok(next.call(request).await?),
         }
-        Ok(next.call(request).await?)
+    }
+}
+
+/// The arguments of a call; none at all are an empty object.
+fn parsed(call: &ToolCall) -> Option<Value> {
+    match call.arguments.trim() {
+        "" => Some(Value::Object(Map::new())),
+        text => serde_json::from_str(text).ok(),
     }
 }
 
 #[cold]
 fn not_run(error: &HookError) -> String {
-    format!("Tool hook or execution failed during before_tool_call: {error}")
+    format!("Tool hook or execution failed during {error}")
 }
 
 impl fmt::Debug for ToolHooksAdapter {

@@ -13,4 +13,4 @@ mod tests;
 
 pub(crate) use keys::Expect;
 pub(crate) use parse::{Decision, Reply};
-pub(crate) use parts::RequestPatch;
+pub(crate) use parts::{RequestPatch, found};

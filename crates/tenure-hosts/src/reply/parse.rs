@@ -1,6 +1,6 @@
 //! From bytes to a typed reply.
 
-use super::keys::Expect;
+use super::keys::{Expect, Speaker};
 use super::parts::{self, RequestPatch, ResponsePatch, Where};
 use crate::Role;
 use serde_json::{Map, Value};
@@ -60,7 +60,7 @@ impl Reply {
             expect.bad(format!("the reply is not UTF-8 (at byte {}): {shown}", error.valid_up_to()))
         })?;
         if text.trim().is_empty() {
-            return Reply::of(Map::new(), expect);
+            return Reply::silence(expect);
         }
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let value = match values.next() {
@@ -71,7 +71,7 @@ impl Reply {
                     parts::shown(text.trim_start())
                 )));
             }
-            None => return Reply::of(Map::new(), expect),
+            None => return Reply::silence(expect),
         };
         let rest = text.get(values.byte_offset()..).unwrap_or_default();
         if !rest.trim().is_empty() {
@@ -81,6 +81,11 @@ impl Reply {
             )));
         }
         Reply::of_value(value, expect)
+    }
+
+    /// What it means that a hook said nothing.
+    pub(crate) fn silence(expect: &Expect) -> Result<Reply, HookError> {
+        Reply::of(Map::new(), expect)
     }
 
     /// Takes what a hook returned.
@@ -176,9 +181,14 @@ impl Reply {
 #[cold]
 fn silent(expect: &Expect, edit: Option<&String>) -> HookError {
     debug_assert!(expect.role == Role::Guard);
-    match edit {
-        None => expect.bad("it said nothing; a guard must say {\"allow\": true}"),
-        Some(edit) => expect
+    match (expect.speaker, edit) {
+        (Speaker::Command, None) => {
+            expect.bad("it said nothing; a guard must say {\"allow\": true}")
+        }
+        (Speaker::Python, None) => {
+            expect.bad("it said nothing; a guard must return allow() or deny(reason)")
+        }
+        (_, Some(edit)) => expect
             .bad(format!("it said `{edit}`, but not {{\"allow\": true}}; a guard must say that")),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn shown_key(key: &str) -> String {
 }
 
 /// What a value is, for a message.
-pub(super) fn found(value: &Value) -> String {
+pub(crate) fn found(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(it) => it.to_string(),

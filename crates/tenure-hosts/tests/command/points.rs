@@ -339,6 +339,25 @@ async fn the_environment_is_an_allow_list_and_says_what_is_called() {
 }
 
 #[tokio::test]
+async fn a_refusal_after_the_call_withholds_the_result() {
+    for role in [Role::Guard, Role::Other] {
+        let script = Script::new(
+            "if grep -q '\"stage\":\"before\"'; then echo '{\"allow\": true}'\n\
+             else echo '{\"deny\": \"that is secret\"}'; fi",
+        );
+        let hook = script.hook(Point::WrapToolCall).role(role);
+        let run = HookHarness::new(hook).tool("clock", "noon");
+        let run = run.wrap_tool_call("clock", json!({})).await;
+        assert_eq!(run.tool_calls.len(), 1, "{run:?}");
+        let (content, status) = tool_result(&run);
+        assert_eq!(status, ToolStatus::Denied);
+        assert!(content.contains("that is secret") && !content.contains("noon"), "{content}");
+        let told = run.requests.iter().flat_map(|request| request.messages.iter());
+        assert!(!told.map(Message::text).any(|text| text.contains("noon")), "{run:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_guard_has_to_say_yes() {
     for (body, outcome) in [
         ("", Outcome::Denied),

@@ -2,6 +2,8 @@
 
 use crate::support::Lab;
 use serde_json::json;
+use std::sync::Arc;
+use tenure_core::agent::AgentRegistry;
 use tenure_core::chat::Chat;
 use tenure_core::event::LogStream;
 use tenure_core::hook::Point;
@@ -49,6 +51,82 @@ def look(ctx, input):
         ])
     );
     agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn another_agent_is_found_by_name_while_it_lives() {
+    let lab = Lab::new(
+        r#"
+import json
+def look(ctx):
+    found, same = ctx.get_agent("other"), ctx.agent_registry.get("other")
+    if found is None:
+        return {"finish": json.dumps([same, "other" in ctx.agent_registry])}
+    by_key = ctx.agent_registry["other"]
+    return {"finish": json.dumps([found.name, found.instance_id, found.state, found == same,
+                                  by_key == found, "other" in ctx.agent_registry])}
+async def look_later(ctx): return look(ctx)
+"#,
+    );
+    let registry = Arc::new(AgentRegistry::new());
+    let other = tenure_core::agent::Agent::builder("other")
+        .model(tenure_models::Passthrough::new())
+        .registry(registry.clone());
+    let other = lab.started(other).await;
+    let state = serde_json::to_value(other.state()).expect("json");
+    for name in ["look", "look_later"] {
+        let agent = lab.agent().registry(registry.clone());
+        let agent = agent.with_lifecycle(lab.hook(name, Point::BeforeAgent));
+        let agent = lab.started(agent).await;
+        // A plain function asks from a thread at first, and from the main thread when it was fast.
+        for _ in 0..3 {
+            let report = agent.run("hello").await.expect("it finishes");
+            let seen: serde_json::Value = serde_json::from_str(report.output()).expect("json");
+            let id = other.id().to_string();
+            assert_eq!(seen, json!(["other", id, state, true, true, true]), "{name}");
+        }
+        agent.shutdown().await;
+    }
+    let agent = lab.agent().registry(registry.clone());
+    let agent = agent.with_lifecycle(lab.hook("look", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    other.shutdown().await;
+    let report = agent.run("hello").await.expect("it finishes");
+    assert_eq!(report.output(), "[null, false]");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_a_coroutine_leaves_in_its_context_is_not_there_for_the_next() {
+    let mut lab = Lab::new(
+        r#"
+import asyncio, contextvars, json
+left = contextvars.ContextVar("left", default="nothing")
+async def look(ctx):
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    seen = [left.get(), task is not None and not task.done(), loop.is_running()]
+    left.set(ctx.input)
+    if ctx.input == "wait":
+        await asyncio.sleep(0)
+        seen.append(asyncio.current_task() is task)
+    if ctx.input == "cancel":
+        task.cancel()
+    return {"finish": json.dumps(seen)}
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("look", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    for (input, seen) in [
+        ("one", r#"["nothing", true, true]"#),
+        ("wait", r#"["nothing", true, true, true]"#),
+        ("cancel", r#"["nothing", true, true]"#),
+        ("wait", r#"["nothing", true, true, true]"#),
+        ("two", r#"["nothing", true, true]"#),
+    ] {
+        assert_eq!(agent.run(input).await.expect("it finishes").output(), seen, "{input}");
+    }
+    agent.shutdown().await;
+    assert_eq!(lab.logged(), [], "Python has nothing to warn of");
 }
 
 #[tokio::test]

@@ -162,22 +162,33 @@ async def crash(ctx):
 #[tokio::test]
 async fn a_limit_of_one_hook_tells_the_others_who_it_was() {
     let lab = Lab::new(
-        "import time\ndef slow(ctx): time.sleep(1000)\nasync def waits(ctx):\n    import asyncio\n    await asyncio.sleep(1000)\n",
+        r#"
+import asyncio, time
+def slow(ctx): time.sleep(1000)
+async def waits(ctx): await asyncio.sleep(1000)
+def sleeps(ctx): time.sleep(1000)
+"#,
     );
     let slow = hook(lab.hook("slow", Point::BeforeAgent)).limit(Duration::from_secs(2));
     let first = lab.started(lab.agent().with_lifecycle(slow)).await;
     let waits = lab.agent().with_lifecycle(lab.hook("waits", Point::BeforeAgent));
     let second = lab.started(waits).await;
-    lab.host.join(first.id(), "group");
-    lab.host.join(second.id(), "group");
+    let sleeps = lab.agent().with_lifecycle(lab.hook("sleeps", Point::BeforeAgent));
+    let third = lab.started(sleeps).await;
+    for agent in [&first, &second, &third] {
+        lab.host.join(agent.id(), "group");
+    }
     lab.host.warm().await;
-    let (one, two) = tokio::join!(first.run("x"), second.run("x"));
+    let (one, two, three) = tokio::join!(first.run("x"), second.run("x"), third.run("x"));
     assert_eq!(fault(one).0, FaultKind::TimedOut);
-    let (kind, message) = fault(two);
-    assert_eq!(kind, FaultKind::Panicked);
-    assert!(message.contains("`slow` took too long"), "{message}");
-    first.shutdown().await;
-    second.shutdown().await;
+    for ended in [two, three] {
+        let (kind, message) = fault(ended);
+        assert_eq!(kind, FaultKind::Panicked);
+        assert!(message.contains("`slow` took too long"), "{message}");
+    }
+    for agent in [first, second, third] {
+        agent.shutdown().await;
+    }
 }
 
 #[tokio::test]

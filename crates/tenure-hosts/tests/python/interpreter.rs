@@ -1,6 +1,6 @@
 //! Which Python runs, and what is said if none does.
 
-use crate::support::{Lab, fault};
+use crate::support::{Lab, eventually, fault, is_alive};
 use tenure_core::hook::{FaultKind, Point};
 use tenure_hosts::Interpreter;
 
@@ -30,6 +30,25 @@ async fn an_interpreter_that_is_none_shows_its_last_words() {
     let (kind, message) = fault(agent.run("hello").await);
     assert_eq!(kind, FaultKind::NotStarted, "{message}");
     assert!(message.contains("I am no snake"), "{message}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_interpreter_that_never_gets_ready_is_given_up_and_killed() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let path = dir.path().join("python3");
+    std::fs::write(&path, "#!/bin/sh\necho $$ > \"$0.pid\"\nexec sleep 600\n").expect("written");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).expect("made executable");
+    let lab = Lab::with(dir, Interpreter::at(path), "def f(ctx): pass\n");
+    let agent = lab.agent().with_lifecycle(lab.hook("f", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let (kind, message) = fault(agent.run("hello").await);
+    assert_eq!(kind, FaultKind::NotStarted, "{message}");
+    assert!(message.contains("was not ready within"), "{message}");
+    let pid = std::fs::read_to_string(lab.path().join("python3.pid")).expect("it was started");
+    eventually("it is killed", || !is_alive(&pid)).await;
     agent.shutdown().await;
 }
 

@@ -1,6 +1,8 @@
 //! Functions in Python as hooks and tools, with a real interpreter.
 
+mod bytecode;
 mod context;
+mod ends;
 mod faults;
 mod interpreter;
 mod support;

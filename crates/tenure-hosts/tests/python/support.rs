@@ -110,10 +110,12 @@ pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (FaultKind, 
 /// Whether a process with this id exists and has not ended.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    stat.is_ok_and(|stat| {
-        let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
-        !matches!(state, Some('Z' | 'X'))
-    })
+    // Without an id, that is the machine's.
+    !pid.trim().is_empty()
+        && stat.is_ok_and(|stat| {
+            let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
+            !matches!(state, Some('Z' | 'X'))
+        })
 }
 
 /// Waits until `done`, but not for ever.

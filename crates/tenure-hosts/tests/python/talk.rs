@@ -1,11 +1,12 @@
 //! `next`, `ask` and `step`, from plain functions and from coroutines.
 
-use crate::support::Lab;
+use crate::support::{Lab, fault};
 use serde_json::{Value, json};
 use tenure_core::ask::{Answer, PendingAsk};
-use tenure_core::hook::Point;
+use tenure_core::hook::{FaultKind, Point, Policy, hook};
 use tenure_core::step::MemoryStepLog;
 use tenure_core::tool::{FnTool, Tool, ToolOutput, ToolSpec};
+use tenure_hosts::Role;
 
 fn clock() -> impl Tool {
     FnTool::new(ToolSpec::new("clock", "tells the time"), |arguments: &Value| {
@@ -109,6 +110,115 @@ async fn a_wrap_that_returns_nothing_is_a_bad_reply() {
 }
 
 #[tokio::test]
+async fn what_is_called_and_not_awaited_is_a_bad_reply() {
+    let lab = Lab::new(
+        r#"
+import asyncio
+async def asks(ctx):
+    ctx.ask("may I?")
+    return {"result": "as if it had been allowed"}
+async def steps(ctx):
+    ctx.step("one", lambda: 1)
+    return await ctx.next()
+async def returns_next(ctx, next):
+    return next()
+async def calls_next(ctx, next):
+    next()
+    return "made up"
+async def in_a_task(ctx):
+    asyncio.create_task(ctx.next({"zone": "later"}))
+    return "made up"
+async def stands_before(ctx):
+    ctx.ask("may I?")
+async def given_up(ctx):
+    try:
+        await asyncio.wait_for(ctx.step("long", asyncio.sleep(1000)), 0.01)
+    except asyncio.TimeoutError:
+        return await ctx.next()
+async def together(ctx):
+    first, second = [asyncio.create_task(ctx.next()) for _ in range(2)]
+    return (await first).content + (await second).content
+"#,
+    );
+    for (name, said) in [
+        ("asks", "`ask` was called and not awaited; write `await ctx.ask(...)`"),
+        ("steps", "`step` was called and not awaited; write `await ctx.step(...)`"),
+        ("returns_next", "`next` was called and not awaited; write `return await next()`"),
+        ("calls_next", "`next` was called and not awaited"),
+        ("in_a_task", "`next` was called and not awaited"),
+    ] {
+        let hook = lab.hook(name, Point::WrapToolCall);
+        let agent = lab.started(lab.agent().tool(clock()).with_lifecycle(hook)).await;
+        let (kind, message) = fault(agent.run(CALL).await);
+        assert_eq!(kind, FaultKind::BadReply, "{name}: {message}");
+        assert!(message.contains(said), "{name}: {message}");
+        agent.shutdown().await;
+    }
+    let hook = lab.hook("stands_before", Point::BeforeAgent);
+    let agent = lab.started(lab.agent().with_lifecycle(hook)).await;
+    let (kind, message) = fault(agent.run("hello").await);
+    assert_eq!(kind, FaultKind::BadReply, "{message}");
+    agent.shutdown().await;
+    for (name, output) in [("given_up", "noon UTC"), ("together", "noon UTCnoon UTC")] {
+        let hook = lab.hook(name, Point::WrapToolCall);
+        let agent = lab.started(lab.agent().tool(clock()).with_lifecycle(hook)).await;
+        assert_eq!(agent.run(CALL).await.expect("all was awaited").output(), output, "{name}");
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_says_nothing_has_not_said_yes() {
+    let lab = Lab::new(
+        r#"
+import tenure
+def forgets(ctx): tenure.deny("no")
+async def forgets_later(ctx): tenure.deny("no")
+def forgets_both(ctx):
+    ctx.input = "changed"
+    tenure.deny("no")
+def logs_only(ctx): return {"log": "hm"}
+def allows(ctx): return tenure.allow()
+async def allows_and_changes(ctx):
+    ctx.input = "changed"
+    return {"allow": True}
+def leaves(ctx): pass
+"#,
+    );
+    let guard = |name: &str, point: Point| {
+        hook(lab.hook(name, point).role(Role::Guard)).policy(Policy::Deny)
+    };
+    let all = ["forgets", "forgets_later", "forgets_both", "logs_only"];
+    for (name, point) in [("forgets", Point::BeforeModel), ("forgets", Point::AfterModel)]
+        .into_iter()
+        .chain(all.map(|name| (name, Point::BeforeAgent)))
+    {
+        let agent = lab.started(lab.agent().with_lifecycle(guard(name, point))).await;
+        let error = agent.run("hello").await.expect_err("silence is no consent");
+        assert!(error.is_denied(), "{name} at {point}: {error:?}");
+        let said = error.to_string();
+        let says = ["must return allow() or deny(reason)", "a guard must say that"];
+        assert!(says.iter().any(|it| said.contains(it)), "{name} at {point}: {said}");
+        agent.shutdown().await;
+    }
+    for (name, output) in [("allows", "hello"), ("allows_and_changes", "changed")] {
+        let agent = lab.started(lab.agent().with_lifecycle(guard(name, Point::BeforeAgent))).await;
+        assert_eq!(agent.run("hello").await.expect("it said yes").output(), output);
+        agent.shutdown().await;
+    }
+    // At an end there is nothing to decide, and any other hook may say nothing.
+    for (hook, output) in [
+        (lab.hook("leaves", Point::AfterAgent).role(Role::Guard), "hello"),
+        (lab.hook("leaves", Point::BeforeAgent), "hello"),
+        (lab.hook("forgets_both", Point::BeforeAgent), "changed"),
+    ] {
+        let agent = lab.started(lab.agent().with_lifecycle(hook)).await;
+        assert_eq!(agent.run("hello").await.expect("it goes on").output(), output);
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_person_is_asked() {
     let lab = Lab::new(
         r#"
@@ -201,4 +311,35 @@ def fails(ctx):
     assert_eq!(report.output(), "1 2 3");
     agent.shutdown().await;
     assert_eq!(std::fs::read_to_string(lab.path().join("count")).expect("counted"), "4");
+}
+
+#[tokio::test]
+async fn a_change_that_is_not_allowed_ends_the_hook_instead_of_its_next() {
+    let lab = Lab::new(
+        r#"
+import os
+def mark(name): open(os.path.dirname(__file__) + "/" + name, "w").close()
+def plain(ctx):
+    ctx.state["trace_id"] = "mine"
+    try:
+        return ctx.next()
+    finally:
+        mark("plain")
+async def later(ctx):
+    ctx.state["trace_id"] = "mine"
+    try:
+        return await ctx.next()
+    finally:
+        mark("later")
+"#,
+    );
+    for name in ["plain", "later"] {
+        let agent = lab.agent().with_lifecycle(lab.hook(name, Point::WrapModelCall));
+        let agent = lab.started(agent).await;
+        let (kind, message) = fault(agent.run("hello").await);
+        assert_eq!(kind, FaultKind::Failed);
+        assert!(message.contains("`trace_id`"), "{message}");
+        assert!(lab.path().join(name).exists(), "{name} does not wait for an answer");
+        agent.shutdown().await;
+    }
 }

@@ -1,7 +1,9 @@
 //! Functions as tools.
 
 use crate::support::{Lab, eventually};
+use serde_json::json;
 use tenure_core::hook::Point;
+use tenure_core::tool::ToolSpec;
 
 #[tokio::test]
 async fn a_tool_gets_its_arguments_and_tells_its_result() {
@@ -48,6 +50,27 @@ def crash():
     let agent = lab.started(lab.agent().tool(lab.tool("big"))).await;
     let report = agent.run("***CALL_TOOL big {}").await.expect("the model reads it");
     assert_eq!(report.output().len(), 20_000_000);
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn arguments_that_the_schema_does_not_take_never_reach_the_function() {
+    let lab = Lab::new("def double(x):\n    return str(x * 2)\n");
+    let schema = json!({ "type": "object", "properties": { "x": { "type": "integer" } },
+                         "required": ["x"], "additionalProperties": false });
+    let spec = ToolSpec::new("double", "doubles a number").parameters(schema);
+    let tool = lab.host.tool(lab.function("double"), spec);
+    let agent = lab.started(lab.agent().tool(tool)).await;
+    for (arguments, output) in [
+        (r#"{"x": 2}"#, "4"),
+        (r#"{"x": "ab"}"#, "argument `x` must be an integer, but is the text \"ab\""),
+        ("{}", "argument `x` is missing; it must be an integer"),
+        (r#"{"x": 2, "y": 3}"#, "argument `y` is unknown; there are `x`"),
+    ] {
+        let report = agent.run(format!("***CALL_TOOL double {arguments}")).await;
+        let report = report.expect("the model reads it");
+        assert!(report.output().contains(output), "{arguments}: {}", report.output());
+    }
     agent.shutdown().await;
 }
 

@@ -212,3 +212,68 @@ def closes(ctx):
     agent.run("hello").await.expect("another worker took its place");
     agent.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_call_right_after_a_crash_never_hangs_and_is_served_by_another_worker() {
+    let lab = Lab::new(
+        r#"
+import os, signal, time
+def turn(ctx):
+    if ctx.input == "kill":
+        os.kill(os.getpid(), signal.SIGKILL); time.sleep(1000)
+    if ctx.input == "exit":
+        os._exit(1)
+    return {"finish": str(os.getpid())}
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let run = async |text: &str| {
+        let limit = Duration::from_secs(20);
+        tokio::time::timeout(limit, agent.run(text)).await.expect("it does not hang")
+    };
+    let mut seen = std::collections::HashSet::new();
+    for round in 0..200 {
+        let report = run("hello").await.expect("another worker took its place");
+        assert!(seen.insert(report.output().to_owned()), "{} is dead", report.output());
+        run(if round % 2 == 0 { "kill" } else { "exit" }).await.expect_err("it crashes");
+    }
+    agent.shutdown().await;
+    lab.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_hosts_do_not_disturb_each_other() {
+    let (first_lab, second_lab) = (Lab::new(COUNTING), Lab::new(COUNTING));
+    let mut agents = Vec::new();
+    for lab in [&first_lab, &second_lab] {
+        let agent = lab
+            .agent()
+            .with_lifecycle(lab.hook("start", Point::OnStart))
+            .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+        let agent = agent.build().expect("built");
+        // The name of a group means something to its own host only.
+        lab.host.join(agent.id(), "group");
+        agent.startup().await.expect("it starts");
+        agents.push(agent);
+    }
+    let [first, second] = &agents[..] else { panic!("there are two") };
+    for _ in 0..20 {
+        let (one, two) = tokio::join!(first.run("hello"), second.run("hello"));
+        one.expect("it goes on");
+        two.expect("it goes on");
+        for agent in [first, second] {
+            assert_eq!(agent.state_value("count"), Some(json!(1)), "a module of its own");
+        }
+    }
+    assert_ne!(first.state_value("pid"), second.state_value("pid"));
+    let pid = second.state_value("pid");
+    first_lab.host.kill();
+    first.run("hello").await.expect_err("its host is closed");
+    second.run("hello").await.expect("its host is not");
+    assert_eq!(second.state_value("pid"), pid, "nobody replaced its worker");
+    second_lab.host.shutdown().await;
+    for agent in agents {
+        agent.shutdown().await;
+    }
+}

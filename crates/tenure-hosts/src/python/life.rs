@@ -1,0 +1,197 @@
+//! The life of a worker's process, for everybody who has to do with it.
+
+use super::lock;
+use crate::process::{Ended, Leftovers, Process};
+use futures_util::task::AtomicWaker;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use tenure_core::hook::{FaultKind, HookError};
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStderr;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long a pipe may stay open when the worker itself has ended.
+pub(super) const AFTERMATH: Duration = Duration::from_millis(100);
+/// How many lines nobody can be named for are kept.
+const MOST_STRAY: usize = 1000;
+/// The longest line that is kept.
+const MOST_LINE: usize = 16 << 10;
+/// How much of the last words of a worker an error shows.
+const MOST_WORDS: usize = 600;
+
+/// How a worker ended.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// By itself.
+    Exited(Ended),
+    /// By us, and why.
+    Killed(Arc<str>),
+    /// It closed its pipe, or wrote what is no frame.
+    Silent(Arc<str>),
+}
+
+impl End {
+    /// What this is for a call that was in flight.
+    pub(super) fn fault(&self) -> HookError {
+        match self {
+            Self::Exited(ended @ Ended::Code(_)) => {
+                HookError::of_kind(FaultKind::Exited, format!("the worker ended with {ended}"))
+            }
+            Self::Exited(ended @ Ended::Signal(_)) => {
+                HookError::of_kind(FaultKind::Panicked, format!("the worker crashed with {ended}"))
+            }
+            Self::Killed(why) | Self::Silent(why) => {
+                HookError::of_kind(FaultKind::Panicked, why.to_string())
+            }
+        }
+    }
+}
+
+/// What became of the process.
+pub(super) struct Life {
+    process: Mutex<Process>,
+    leftovers: Leftovers,
+    end: OnceLock<End>,
+    /// Cancelled when the process has been killed or reaped.
+    gone: CancellationToken,
+    is_over: AtomicBool,
+    /// Whoever reads the worker's frames.
+    reader: AtomicWaker,
+    stray: Mutex<VecDeque<String>>,
+    has_stray: AtomicBool,
+}
+
+impl Life {
+    /// The life of a process that runs. What it writes past us is kept as stray lines.
+    pub(super) fn new(process: Process) -> Arc<Self> {
+        Arc::new(Self {
+            leftovers: process.leftovers(),
+            process: Mutex::new(process),
+            end: OnceLock::new(),
+            gone: CancellationToken::new(),
+            is_over: AtomicBool::new(false),
+            reader: AtomicWaker::new(),
+            stray: Mutex::default(),
+            has_stray: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn end(&self) -> Option<&End> {
+        self.end.get()
+    }
+
+    /// Waits until the process has been killed or reaped.
+    pub(super) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// Whether the process has been killed or reaped. If not, `reader` is woken when it is. Only
+    /// one can wait here at a time.
+    pub(super) fn poll_over(&self, reader: &std::task::Waker) -> bool {
+        self.reader.register(reader);
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Kills the process and everything that it started, now, unless it has ended.
+    pub(super) fn kill(&self, end: End) {
+        // Once: when it has been reaped, its number may be somebody else's.
+        if self.end.set(end).is_ok() {
+            self.sweep();
+        }
+    }
+
+    /// Kills it on another thread, since to look for what is left of it takes longer than a call.
+    pub(super) fn kill_elsewhere(self: &Arc<Self>, end: End, tracker: &TaskTracker) {
+        if self.end.set(end).is_ok() {
+            let life = self.clone();
+            drop(tracker.spawn_blocking(move || life.sweep()));
+        }
+    }
+
+    fn sweep(&self) {
+        lock(&self.process).kill();
+        self.is_over.store(true, Ordering::Release);
+        self.gone.cancel();
+        self.reader.wake();
+    }
+
+    /// Keeps a line that nobody can be named for.
+    pub(super) fn stray(&self, line: &[u8]) {
+        let line = String::from_utf8_lossy(&line[..line.len().min(MOST_LINE)]).into_owned();
+        tracing::debug!(target: "tenure::python", "{line}");
+        let mut stray = lock(&self.stray);
+        if stray.len() == MOST_STRAY {
+            stray.pop_front();
+        }
+        stray.push_back(line);
+        self.has_stray.store(true, Ordering::Release);
+    }
+
+    /// Lines that nobody can be named for, once.
+    pub(super) fn take_stray(&self) -> VecDeque<String> {
+        if !self.has_stray.load(Ordering::Acquire) {
+            return VecDeque::new();
+        }
+        let mut stray = lock(&self.stray);
+        self.has_stray.store(false, Ordering::Release);
+        std::mem::take(&mut *stray)
+    }
+
+    /// The end of what it wrote past us.
+    pub(super) fn last_words(&self) -> String {
+        let stray = lock(&self.stray);
+        let all: Vec<_> = stray.iter().map(String::as_str).collect();
+        let text = all.join("\n");
+        let mut from = text.len().saturating_sub(MOST_WORDS);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text[from..].trim().to_owned()
+    }
+}
+
+/// Waits for the end of the process, kills what it left behind, and says so.
+pub(super) async fn reap(life: Arc<Life>, tracker: TaskTracker) {
+    let ended = poll_fn(|cx| pin!(lock(&life.process).wait()).poll(cx)).await;
+    let by_itself = ended.is_ok_and(|ended| life.end.set(End::Exited(ended)).is_ok());
+    life.sweep();
+    if by_itself {
+        // Nobody waits for what left its group but who shuts the host down.
+        drop(tracker.spawn_blocking(move || life.leftovers.kill()));
+    }
+}
+
+/// Reads what the process and its children write past us.
+pub(super) async fn listen(life: Arc<Life>, mut stderr: ChildStderr) {
+    let mut buffer = vec![0; 8 << 10];
+    let mut line = Vec::new();
+    loop {
+        let read = tokio::select! {
+            biased;
+            read = stderr.read(&mut buffer) => read,
+            () = life.gone() => {
+                match tokio::time::timeout(AFTERMATH, stderr.read(&mut buffer)).await {
+                    Ok(read) => read,
+                    Err(_) => break,
+                }
+            }
+        };
+        let Ok(count @ 1..) = read else { break };
+        for byte in &buffer[..count] {
+            if *byte == b'\n' {
+                life.stray(&line);
+                line.clear();
+            } else if line.len() < MOST_LINE {
+                line.push(*byte);
+            }
+        }
+    }
+    if !line.is_empty() {
+        life.stray(&line);
+    }
+}

@@ -1,0 +1,40 @@
+//! The program that a worker runs.
+
+/// Reads the worker's source and the package that hooks import, each behind its length. The package
+/// is JSON: pairs of a name and a source.
+pub(super) const BOOTSTRAP: &str = "\
+import os
+def r(n):
+    b = b''
+    while len(b) < n:
+        c = os.read(0, n - len(b))
+        if not c: os._exit(70)
+        b += c
+    return b
+def t(): return r(int.from_bytes(r(4), 'little')).decode()
+exec(compile(t(), '<tenure worker>', 'exec')); main(t())
+";
+
+/// The worker: its parts, one behind the other. The order is also that of `scripts/python-checks`.
+pub(super) const WORKER: &str = concat!(
+    include_str!("worker/frames.py"),
+    include_str!("worker/output.py"),
+    include_str!("worker/values.py"),
+    include_str!("worker/context.py"),
+    include_str!("worker/questions.py"),
+    include_str!("worker/modules.py"),
+    include_str!("worker/loop.py"),
+    include_str!("worker/calls.py"),
+    include_str!("worker/replies.py"),
+    include_str!("worker/messages.py"),
+    include_str!("worker/tool_hooks.py"),
+    include_str!("worker/main.py"),
+);
+
+/// The package that hooks import: its modules by name, each behind those that it imports.
+pub(super) const PACKAGE: [(&str, &str); 4] = [
+    ("tenure.views", include_str!("../../../../python/tenure/views.py")),
+    ("tenure.replies", include_str!("../../../../python/tenure/replies.py")),
+    ("tenure.contexts", include_str!("../../../../python/tenure/contexts.py")),
+    ("tenure", include_str!("../../../../python/tenure/__init__.py")),
+];

@@ -1,0 +1,157 @@
+# What asks the host, and waits for its answer.
+
+numbers = iter(range(1, 1 << 62))
+waits: dict[int, Callable[[dict[str, Any]], None]] = {}
+
+
+def as_answer(q: int, value: Any) -> Any:
+    return tenure.Answer(value["decision"], value.get("value"))
+
+
+def as_result(q: int, value: Any) -> Any:
+    return Result(q, value)
+
+
+def answer_of(message: dict[str, Any], convert: Any) -> Any:
+    error = message.get("err")
+    if error is not None:
+        if error["kind"] == "cancelled":
+            raised = tenure.Cancelled(error["message"])
+        elif "usage" in error:
+            raised = RuntimeError(error["message"])
+        else:
+            raised = tenure.NextError(error["message"], error["kind"])
+        raised._q = message.get("q")
+        raise raised
+    value = message.get("v")
+    return value if convert is None else convert(message["q"], value)
+
+
+def post(ctx: Context, frame: dict[str, Any], deliver: Callable[[dict[str, Any]], None]) -> int:
+    q = next(numbers)
+    if ctx._cancelled:
+        deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
+        return q
+    waits[q] = deliver
+    if ctx._waits is None:
+        ctx._waits = set()
+    ctx._waits.add(q)
+    frame["id"] = ctx._id
+    frame["q"] = q
+    send(frame)
+    return q
+
+
+def request(ctx: Context, what: str, frame: dict[str, Any], convert: Any) -> Any:
+    if ctx._function.is_async:
+        return owed(ctx, what, request_later(ctx, frame, convert))
+    return answer_of(exchange(ctx, frame), convert)
+
+
+# What a coroutine function asked for, which it has to await, by its name.
+Owed = tuple[str, Any]
+HINTS = {
+    "ask": "write `await ctx.ask(...)`",
+    "step": "write `await ctx.step(...)`",
+    "next": "write `return await next()`",
+}
+
+
+def owed(ctx: Context, what: str, waiting: Any) -> Any:
+    if ctx._owed is None:
+        ctx._owed = []
+    ctx._owed.append((what, waiting))
+    return waiting
+
+
+def forgotten(ctx: Context) -> Optional[str]:
+    """What the function called and never began to await. It does not happen any more."""
+    found = None
+    for what, waiting in ctx._owed or ():
+        if inspect.getcoroutinestate(waiting) == inspect.CORO_CREATED:
+            waiting.close()
+            found = found or what
+    ctx._owed = None
+    return found
+
+
+def request_now(ctx: Context, frame: dict[str, Any]) -> Any:
+    return answer_of(exchange(ctx, frame), None)
+
+
+def exchange(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
+    """Sends a question and waits in this thread for the answer."""
+    if threading.get_ident() != MAIN:
+        queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        post(ctx, frame, queue.put)
+        return queue.get()
+    # This thread is the one that reads, so it reads on; what else comes waits its turn.
+    got: list[dict[str, Any]] = []
+    post(ctx, frame, got.append)
+    while not got:
+        alone = pull()
+        if alone is not None:
+            ready.append(alone)
+        for _ in range(len(ready)):
+            message = decoded(ready.popleft())
+            if message.get("q") in waits or message.get("cancel") == ctx._id:
+                handle(message)
+            else:
+                ready.append(message)
+    if ready and loop.is_looping:
+        loop.call_soon(loop.stop)
+    return got[0]
+
+
+async def exchange_later(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
+    future = loop.create_future()
+
+    def deliver(message: dict[str, Any]) -> None:
+        if not future.done():
+            future.set_result(message)
+
+    post(ctx, frame, deliver)
+    answer: dict[str, Any] = await future
+    return answer
+
+
+async def request_later(ctx: Context, frame: dict[str, Any], convert: Any) -> Any:
+    return answer_of(await exchange_later(ctx, frame), convert)
+
+
+def step_now(ctx: Context, name: str, effect: Any) -> Any:
+    message = exchange(ctx, {"step": name})
+    if not message.get("run"):
+        return answer_of(message, None)
+    try:
+        value = effect() if callable(effect) else effect
+        if hasattr(value, "__await__"):
+            value = asyncio.run(awaited(value))
+        encode(value)
+    except BaseException as error:
+        exchange(ctx, {"step_error": describe(error), "of": message["q"]})
+        raise
+    answer_of(exchange(ctx, {"step_value": value, "of": message["q"]}), None)
+    return value
+
+
+async def step_later(ctx: Context, name: str, effect: Any) -> Any:
+    message = await exchange_later(ctx, {"step": name})
+    if not message.get("run"):
+        if hasattr(effect, "close") and not callable(effect):
+            effect.close()
+        return answer_of(message, None)
+    try:
+        value = effect() if callable(effect) else effect
+        if hasattr(value, "__await__"):
+            value = await value
+        encode(value)
+    except BaseException as error:
+        send({"id": ctx._id, "step_error": describe(error), "of": message["q"], "q": 0})
+        raise
+    answer_of(await exchange_later(ctx, {"step_value": value, "of": message["q"]}), None)
+    return value
+
+
+async def awaited(value: Any) -> Any:
+    return await value

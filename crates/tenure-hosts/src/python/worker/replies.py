@@ -1,0 +1,114 @@
+# How a call ended, as a frame.
+
+
+def done(ctx: Context, value: Any) -> bytes:
+    """The frame of a call that returned."""
+    if ctx._logs is not None:
+        flush_logs(ctx)
+    ctx._over = True
+    if ctx._owed is not None:
+        what = forgotten(ctx)
+        if what is not None:
+            return bad(ctx, f"`{what}` was called and not awaited; {HINTS[what]}")
+    if value is None and type(ctx) is Context and ctx._is_untouched():
+        return b'{"id":%d}' % ctx._id
+    if isinstance(ctx, Call):
+        frame: dict[str, Any] = {"id": ctx._id, "text": tool_text(value)}
+    elif isinstance(ctx, ToolHookContext):
+        frame = {"id": ctx._id, "r": ctx._outcome()}
+    else:
+        frame = reply(ctx, value)
+    ctx._add_changes(frame)
+    try:
+        body = encode(frame).encode("utf-8", "replace")
+    except NOT_JSON as error:
+        return bad(ctx, f"what it returned is not JSON: {error}")
+    if len(body) > MOST_FRAME:
+        return bad(ctx, f"its reply is {len(body)} bytes, and {MOST_FRAME} is the most")
+    return body
+
+
+def reply(ctx: Context, value: Any) -> dict[str, Any]:
+    point = ctx._p["point"]
+    frame: dict[str, Any] = {"id": ctx._id}
+    if isinstance(value, Result):
+        said = value._value()
+        if encode(said) == value._said:
+            frame["kept"] = value._q
+            return frame
+        value = {"result" if point == "wrap_tool_call" else "response": said}
+    elif isinstance(value, str) and point == "wrap_tool_call":
+        value = {"result": value}
+    elif isinstance(value, str) and point == "wrap_model_call":
+        value = {"response": {"text": value}}
+    elif isinstance(value, dict):
+        if point == "wrap_tool_call" and "content" in value:
+            value = {"result": value}
+        elif point == "wrap_model_call" and ("text" in value or "calls" in value):
+            value = {"response": value}
+    elif value is not None:
+        frame["bad"] = f"it returned {type(value).__name__}; return None, or a dict that decides"
+        return frame
+    said = dict(ctx._said) if ctx._said else {}
+    if point == "before_model":
+        changed = ctx._changed_request()
+        if changed:
+            said["request"] = changed
+    if isinstance(value, dict):
+        said.update(value)
+    if said or value is not None:
+        frame["r"] = said
+    return frame
+
+
+def tool_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=plain, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """Objects that are not JSON, as well as they can be told."""
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    for name in ("model_dump", "_asdict", "isoformat", "tolist"):
+        if hasattr(value, name) and not isinstance(value, type):
+            return getattr(value, name)()
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(value)
+
+
+def bad(ctx: Context, what: str) -> bytes:
+    return encode({"id": ctx._id, "bad": what}).encode("utf-8", "replace")
+
+
+def describe(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{name}: {text}" if text else name
+
+
+def failed(ctx: Context, error: BaseException) -> bytes:
+    """The frame of a call that raised."""
+    flush_logs(ctx)
+    ctx._over = True
+    frame: dict[str, Any] = {"id": ctx._id}
+    if isinstance(error, tenure.Denied) and type(ctx) is Context:
+        frame["r"] = {"deny": str(error)}
+        return encode(frame).encode("utf-8", "replace")
+    message = describe(error)
+    q = getattr(error, "_q", None)
+    if isinstance(error, tenure.NextError) and q is not None:
+        frame["passed"] = q
+    own = [it for it in traceback.extract_tb(error.__traceback__) if it.filename != __file__]
+    if own or error.__cause__ is not None or error.__context__ is not None:
+        lines = ["Traceback (most recent call last):\n"]
+        lines += traceback.format_list(own)
+        lines += traceback.format_exception_only(type(error), error)
+        frame["trace"] = "".join(lines)[-MOST_LINE:]
+    frame["e"] = message[-MOST_LINE:]
+    return encode(frame).encode("utf-8", "replace")

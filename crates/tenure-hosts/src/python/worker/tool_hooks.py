@@ -1,0 +1,198 @@
+# What tool hooks of fast-agent see.
+
+
+class Runner:
+    """What runs the turn, as far as hooks get to see it."""
+
+    def __init__(self, ctx: ToolHookContext) -> None:
+        self._ctx = ctx
+
+    @property
+    def iteration(self) -> int:
+        return self._ctx.iteration
+
+    @property
+    def agent(self) -> Any:
+        return self._ctx.agent
+
+    @property
+    def is_done(self) -> bool:
+        return self._ctx.is_turn_complete
+
+    @property
+    def last_message(self) -> Any:
+        return self._ctx.message
+
+    @property
+    def delta_messages(self) -> list[Any]:
+        return self._ctx.delta_messages
+
+    @property
+    def request_params(self) -> Any:
+        return self._ctx.request_params
+
+    def set_request_params(self, params: Any) -> None:
+        given = params if isinstance(params, dict) else vars(params)
+        self._ctx._params().update(given)
+
+    def append_messages(self, *messages: Any) -> None:
+        for it in messages:
+            made = PromptMessageExtended("user", it) if isinstance(it, str) else it
+            self._ctx._messages.append(made)
+
+
+class ToolHookContext(Context):
+    """What a tool hook gets to see. What it changes in place is what counts afterwards."""
+
+    def __init__(self, message: dict[str, Any], function: Function) -> None:
+        super().__init__(message, function)
+        payload = self._p
+        self._messages: list[Any] = from_core(payload["messages"])
+        response = payload.get("response")
+        if response is not None:
+            self._message = assistant(response)
+            self._messages.append(self._message)
+        elif self._messages:
+            self._message = self._messages[-1]
+        else:
+            self._message = PromptMessageExtended("user")
+            self._messages.append(self._message)
+        self._was = encode(to_core(self._messages))
+        self._had = encode(payload["params"])
+        self.message_history_override: Optional[list[Any]] = None
+        self.runner = Runner(self)
+
+    @property
+    def message(self) -> Any:
+        return self._message
+
+    @message.setter
+    def message(self, message: Any) -> None:
+        self._messages = [message if it is self._message else it for it in self._messages]
+        self._message = message
+
+    @property
+    def hook_type(self) -> str:
+        kind: str = self._p["tool_hook"]
+        return kind
+
+    @property
+    def iteration(self) -> int:
+        iteration: int = self._p["iteration"]
+        return iteration
+
+    @property
+    def is_turn_complete(self) -> bool:
+        stop = getattr(self._message, "stop_reason", None)
+        return stop is not None and stop != "toolUse"
+
+    @property
+    def message_history(self) -> list[Any]:
+        override = self.message_history_override
+        return self._messages if override is None else override
+
+    def load_message_history(self, messages: Any) -> None:
+        self.message_history_override = list(messages or ())
+
+    @property
+    def delta_messages(self) -> list[Any]:
+        """What is new in the next call of the model."""
+        return self._messages[self._messages.index(self._message) :]
+
+    def _params(self) -> Any:
+        return lifted(self._p, "params", self._p["params"])
+
+    @property
+    def request_params(self) -> Any:
+        return self._params()
+
+    @property
+    def agent(self) -> Any:
+        if self._agent is None:
+            self._agent = ToolHookAgent(self)
+        return self._agent
+
+    def _outcome(self) -> Optional[dict[str, Any]]:
+        """What is different now, as the host reads it."""
+        override = self.message_history_override
+        messages = self._messages if override is None else override
+        said = to_core(messages)
+        outcome: dict[str, Any] = {}
+        if encode(said) != self._was:
+            outcome["messages"] = said
+        params = self._p["params"]
+        if encode(params) != self._had:
+            outcome["params"] = params
+        return outcome or None
+
+
+class ToolHookAgent(Agent):
+    """The agent, with the conversation that its tool hooks see."""
+
+    @property
+    def message_history(self) -> Any:
+        return self._ctx.message_history
+
+    def load_message_history(self, messages: Any) -> None:
+        assert isinstance(self._ctx, ToolHookContext)
+        self._ctx.load_message_history(messages)
+
+    @property
+    def usage_accumulator(self) -> Any:
+        return self._ctx.usage
+
+    @property
+    def context(self) -> Any:
+        return self._ctx.context
+
+    @property
+    def agent_registry(self) -> Registry:
+        return self._ctx.agent_registry
+
+    def get_agent(self, name: str) -> Any:
+        return self._ctx.get_agent(name)
+
+
+# Files that were written for fast-agent import some of its names. Where it is not installed, these
+# stand in for them.
+
+STAND_INS: dict[str, dict[str, Any]] = {
+    "fast_agent": {},
+    "fast_agent.hooks": {"HookContext": ToolHookContext},
+    "fast_agent.hooks.hook_context": {"HookContext": ToolHookContext},
+    "fast_agent.hooks.lifecycle_hook_context": {"AgentLifecycleContext": Context},
+    "fast_agent.types": {
+        "PromptMessageExtended": PromptMessageExtended,
+        "LlmStopReason": LlmStopReason,
+    },
+    "fast_agent.types.llm_stop_reason": {"LlmStopReason": LlmStopReason},
+    "fast_agent.mcp": {},
+    "fast_agent.mcp.prompt_message_extended": {"PromptMessageExtended": PromptMessageExtended},
+    "fast_agent.mcp.helpers": {},
+    "fast_agent.mcp.helpers.content_helpers": {"text_content": TextContent, "get_text": text_of},
+    "mcp": {},
+    "mcp.types": {
+        "TextContent": TextContent,
+        "CallToolRequest": CallToolRequest,
+        "CallToolRequestParams": CallToolRequestParams,
+        "CallToolResult": CallToolResult,
+    },
+}
+
+
+class StandIns:
+    """Comes last, so that what is installed comes first."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in STAND_INS:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> Any:
+        return None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__.update(STAND_INS[module.__name__])
+
+
+sys.meta_path.append(StandIns())
