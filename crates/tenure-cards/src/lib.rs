@@ -38,7 +38,7 @@ pub mod team;
 pub mod trust;
 
 pub use build::HookCatalog;
-pub use card::Card;
+pub use card::{Card, Secrets};
 pub use check::{LoadOptions, Loaded, load};
 pub use diagnostic::{Code, Diagnostic, Report, Severity};
 pub use project::Project;

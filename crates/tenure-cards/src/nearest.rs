@@ -29,20 +29,25 @@ fn same_subject(a: &str, b: &str) -> bool {
     !a.is_empty() && !b.is_empty() && (extends(a, b) || extends(b, a))
 }
 
-/// How many letters to add, drop or change to get from one to the other (Levenshtein).
+/// How many letters to add, drop, change or swap with their neighbour to get from one to the other.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
         }
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -57,6 +62,9 @@ mod tests {
             ("ab", "", 2),
             ("kitten", "sitting", 3),
             ("same", "same", 0),
+            ("modle", "model", 1),
+            ("wehn", "when", 1),
+            ("ca", "abc", 3),
         ] {
             assert_eq!(distance(a, b), expected, "{a} {b}");
         }

@@ -24,7 +24,9 @@ impl Folder {
         folder.write("hooks/b.py", "x = 1\n");
         folder.write("hooks/deep/c.py", "x = 1\n");
         folder.write("hooks/.venv/d.py", "x = 1\n");
-        folder.write("hooks/__pycache__/e.pyc", "x");
+        folder.write("hooks/__pycache__/e.cpython-311.pyc", "0123456789");
+        folder.write("hooks/.git/f.py", "x");
+        folder.write("hooks/.tenure/g.py", "x");
         folder.write("hooks/notes.txt", "x");
         folder
     }
@@ -58,11 +60,12 @@ fn everything_that_would_run_is_there_once_with_its_hash_and_its_uses() {
         said(&folder.inventory()),
         [
             "python file: hooks/a.py (hashed) [a: on_start start, a: tool tool]",
+            "importable file: hooks/.venv/d.py (hashed) []",
             "importable file: hooks/b.py (hashed) []",
             "importable file: hooks/deep/c.py (hashed) []",
             "command: sh ./check.sh --strict [a: before_agent]",
             "file of a command: cards/check.sh (hashed) [a: before_agent]",
-            "permission: shell: the model may run shell commands [a]",
+            "permission: shell: the model may run any command, as you [a]",
             "environment variable: DATABASE_URL []",
             "configuration: tenure.toml (hashed) []",
         ]
@@ -141,4 +144,283 @@ fn an_inventory_survives_being_stored() {
     assert_eq!(read.fingerprint(), inventory.fingerprint());
     assert_eq!(read.items[0].kind, ItemKind::Python);
     assert!(!stored.contains(&*Path::new(&std::env::temp_dir()).to_string_lossy()));
+}
+
+/// A project with one card of these fields and these other files.
+fn project(fields: &str, files: &[(&str, &str)]) -> Folder {
+    let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+    folder.write("tenure.toml", "");
+    folder.write("cards/a.md", &format!("---\nmodel: passthrough\n{fields}\n---\nx\n"));
+    for (name, text) in files {
+        folder.write(name, text);
+    }
+    folder
+}
+
+/// What of the inventory is not the configuration.
+fn runs(folder: &Folder) -> Vec<String> {
+    let mut said = said(&folder.inventory());
+    said.retain(|line| !line.starts_with("configuration"));
+    said
+}
+
+#[test]
+fn what_a_model_reads_is_data_and_needs_no_trust() {
+    let skill = "---\nname: sums\ndescription: adds\n---\nRun nothing.\n";
+    let folder = project(
+        "skills: ../skills\nmessages: history.json\nuse_history: true",
+        &[
+            ("skills/sums/SKILL.md", skill),
+            ("skills/sums/run.sh", "echo\n"),
+            ("cards/history.json", "[]"),
+        ],
+    );
+    folder.write("cards/b.md", "---\nmodel: script:b.json\n---\nx\n");
+    folder.write("cards/b.json", "[\"hello\"]");
+    assert_eq!(said(&folder.inventory()), [] as [&str; 0]);
+}
+
+#[test]
+fn a_command_brings_along_what_its_line_names_and_what_python_would_import() {
+    let scripts = [
+        ("cards/x.py", "import y\n"),
+        ("cards/y.py", ""),
+        ("cards/a.sh", "echo\n"),
+        ("cards/tool", "#!/usr/bin/env python3\n"),
+    ];
+    let all: &[(&str, &[&str])] = &[
+        ("[python3, x.py]", &["file of a command: cards/x.py", "importable file: cards/y.py"]),
+        ("[sh, a.sh]", &["file of a command: cards/a.sh"]),
+        ("[sh, ./tool]", &["file of a command: cards/tool", "importable file: cards/y.py"]),
+        ("[sh, -c, 'exec ./a.sh --x']", &["file of a command: cards/a.sh"]),
+        ("[python3, -m, x]", &["importable file: cards/x.py", "importable file: cards/y.py"]),
+        ("[env, A=1, python3, x.py]", &["file of a command: cards/x.py"]),
+        ("[cat, --rules=a.sh]", &["file of a command: cards/a.sh"]),
+    ];
+    for (command, expected) in all {
+        let folder = project(&format!("hooks: [{{ on: before_agent, run: {command} }}]"), &scripts);
+        let found = runs(&folder);
+        for part in *expected {
+            let hashed = format!("{part} (hashed)");
+            assert!(found.iter().any(|it| it.starts_with(&hashed)), "{command}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_is_a_link_is_known_by_what_it_leads_to() {
+    let outside = tempfile::tempdir().expect("a temporary folder");
+    let target = outside.path().join("real.sh");
+    fs::write(&target, "echo 1\n").expect("written");
+    let folder = project("hooks: [{ on: before_agent, run: [sh, a.sh] }]", &[]);
+    std::os::unix::fs::symlink(&target, folder.0.path().join("cards/a.sh")).expect("linked");
+    let before = folder.inventory();
+    fs::write(&target, "echo 2\n").expect("written");
+    let found = changes(&before, &folder.inventory());
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, ["changed file of a command cards/a.sh"]);
+}
+
+const HOOK: &str = "lifecycle_hooks: { on_start: hooks.py:start }";
+const HOOKS: (&str, &str) = ("cards/hooks.py", "def start(ctx): pass\n");
+
+#[test]
+fn an_interpreter_of_the_project_is_shown_with_its_environment() {
+    let folder = project(HOOK, &[HOOKS, (".venv/pyvenv.cfg", "home = /usr/bin\n")]);
+    folder.write(".venv/lib/python3.11/site-packages/a.pth", "import a\n");
+    fs::create_dir_all(folder.0.path().join(".venv/bin")).expect("made");
+    let python = folder.0.path().join(".venv/bin/python");
+    let system = Path::new("/bin/sh").canonicalize().expect("there is a shell");
+    std::os::unix::fs::symlink(&system, &python).expect("linked");
+    let linked = format!("interpreter: .venv/bin/python -> {} []", system.display());
+    let venv = "virtual environment: .venv, with every package in it (hashed) []";
+    assert_eq!(
+        runs(&folder),
+        ["python file: cards/hooks.py (hashed) [a: on_start start]", &*linked, venv]
+    );
+    // Whatever runs when its Python starts is noticed, and so is where its library is.
+    for (file, text) in [
+        (".venv/lib/python3.11/site-packages/a.pth", "import b\n"),
+        (".venv/lib/python3.11/site-packages/b.pth", "import b\n"),
+        (".venv/lib/python3.11/site-packages/sitecustomize.py", "print()\n"),
+        (".venv/lib/python3.11/site-packages/usercustomize/__init__.py", "print()\n"),
+        (".venv/pyvenv.cfg", "home = here\n"),
+    ] {
+        let before = folder.inventory();
+        folder.write(file, text);
+        let found = changes(&before, &folder.inventory());
+        assert_eq!(found.len(), 1, "{file}: {found:?}");
+        assert!(found[0].to_string().contains("virtual environment"), "{file}: {found:?}");
+    }
+    // A program in its place is hashed.
+    fs::remove_file(&python).expect("removed");
+    fs::write(&python, "#!/bin/sh\n").expect("written");
+    let shown = runs(&folder);
+    assert!(shown.contains(&"interpreter: .venv/bin/python (hashed) []".to_owned()), "{shown:?}");
+    let before = folder.inventory();
+    fs::write(&python, "#!/bin/sh\nevil\n").expect("written");
+    let found = changes(&before, &folder.inventory());
+    assert_eq!(found[0].to_string(), "changed interpreter .venv/bin/python", "{found:?}");
+}
+
+#[test]
+fn an_interpreter_that_the_configuration_names_counts_before_every_other() {
+    let folder = project(HOOK, &[HOOKS, ("tools/python", "#!/bin/sh\n"), (".venv/bin/python", "")]);
+    for (named, expected) in [
+        ("tools/python", "interpreter: tools/python (hashed) []"),
+        ("./tools/../tools/python", "interpreter: tools/python (hashed) []"),
+    ] {
+        folder.write("tenure.toml", &format!("[python]\ninterpreter = \"{named}\"\n"));
+        let found = runs(&folder);
+        let own: Vec<_> = found.iter().filter(|it| it.starts_with("interpreter")).collect();
+        assert_eq!(own, [expected], "{named}");
+    }
+}
+
+#[test]
+fn compiled_code_that_python_takes_unseen_is_noticed() {
+    let folder = project(HOOK, &[HOOKS, ("cards/b.py", "")]);
+    let cache = folder.0.path().join("cards/__pycache__");
+    fs::create_dir_all(&cache).expect("made");
+    // The four bytes behind the first say how the source is checked: by its time, by its hash, or
+    // not at all.
+    for (flags, is_noticed) in [(0u8, false), (0b11, false), (0b01, true)] {
+        let code = [&[0xa7, 0x0d, 0x0d, 0x0a, flags, 0, 0, 0][..], &[0; 16]].concat();
+        fs::write(cache.join("b.cpython-311.pyc"), code).expect("written");
+        let found = runs(&folder);
+        let noticed = found.iter().any(|it| it.contains("__pycache__"));
+        assert_eq!(noticed, is_noticed, "{flags}: {found:?}");
+    }
+}
+
+#[test]
+fn a_pipe_beside_hooks_is_shown_and_never_waited_for() {
+    let folder = project(HOOK, &[HOOKS]);
+    let pipe = folder.0.path().join("cards/zz.py");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let (said, found) = std::sync::mpsc::channel();
+    std::thread::spawn(move || said.send(folder.inventory()));
+    let inventory = found.recv_timeout(std::time::Duration::from_secs(20)).expect("no wait");
+    let item = inventory.items.iter().find(|item| item.what == "cards/zz.py").expect("shown");
+    assert_eq!(item.sha256.as_deref(), Some("unreadable"));
+}
+
+#[test]
+fn folders_of_other_tools_can_be_imported_too() {
+    let names = ["node_modules", "venv", ".venv", "__pycache__", ".mypy_cache"];
+    for name in names {
+        let folder = project(HOOK, &[HOOKS, (&format!("cards/{name}/evil.py"), "")]);
+        let before = folder.inventory();
+        folder.write(&format!("cards/{name}/evil.py"), "import os\n");
+        let found = changes(&before, &folder.inventory());
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, [format!("changed importable file cards/{name}/evil.py")]);
+    }
+}
+
+#[test]
+fn the_own_environment_is_an_item_and_not_a_folder_of_files() {
+    let files = [
+        ("hooks.py", "def start(ctx): pass\n"),
+        (".venv/pyvenv.cfg", "home = /usr/bin\n"),
+        (".venv/bin/python", "#!/bin/sh\n"),
+        (".venv/lib/python3.11/site-packages/big.py", ""),
+    ];
+    let venv = "virtual environment: .venv, with every package in it (hashed) []".to_owned();
+    let hooks = [
+        "lifecycle_hooks: { on_start: ../hooks.py:start }",
+        "hooks: [{ on: on_start, run: [python3, ../hooks.py] }]",
+    ];
+    for hook in hooks {
+        let folder = project(hook, &files);
+        let found = runs(&folder);
+        assert!(found.contains(&venv), "{found:?}");
+        assert!(!found.iter().any(|it| it.contains("big.py")), "{found:?}");
+    }
+    let folder = project(hooks[0], &files);
+    let before = folder.inventory();
+    folder.write(".venv/bin/python", "#!/bin/sh\nevil\n");
+    let found = changes(&before, &folder.inventory());
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].to_string(), "changed interpreter .venv/bin/python");
+}
+
+#[test]
+fn of_too_many_files_none_changes_unnoticed() {
+    let folder = project(HOOK, &[HOOKS]);
+    let name = |number: usize| format!("cards/many/m{number:05}.py");
+    fs::create_dir_all(folder.0.path().join("cards/many")).expect("made");
+    for number in 0..5001 {
+        fs::write(folder.0.path().join(name(number)), "a").expect("written");
+    }
+    let before = folder.inventory();
+    assert_eq!(before.fingerprint(), folder.inventory().fingerprint());
+    let marked = |it: &&String| it.contains("more than 5000 files");
+    let shown = said(&before);
+    let marked: Vec<_> = shown.iter().filter(marked).collect();
+    assert!(marked.len() == 1 && marked[0].contains("(hashed)"), "{marked:?}");
+    // The first is read, the last is not; both are of the same size as before.
+    for number in [0, 5000] {
+        let before = folder.inventory();
+        let path = folder.0.path().join(name(number));
+        let time = path.metadata().and_then(|meta| meta.modified()).expect("there");
+        fs::write(&path, "b").expect("written");
+        let file = fs::File::options().write(true).open(&path).expect("opened");
+        file.set_modified(time).expect("as old as before");
+        let found = changes(&before, &folder.inventory());
+        assert_eq!(found.len(), 1, "{number}: {found:?}");
+    }
+    let before = folder.inventory();
+    fs::rename(folder.0.path().join(name(5000)), folder.0.path().join(name(6000))).expect("moved");
+    assert_eq!(changes(&before, &folder.inventory()).len(), 1);
+}
+
+#[test]
+fn a_guard_that_is_switched_off_is_another_use() {
+    let card = |more: &str| {
+        let hooks = format!(
+            "hooks:\n  - {{ on: before_agent, run: 'hooks.py:guard'{more} }}\n  \
+             - {{ on: before_agent, run: [sh, a.sh], name: sh{more} }}\n  \
+             - {{ on: before_agent, use: limits, name: used{more} }}"
+        );
+        format!("---\nmodel: passthrough\n{hooks}\n---\nx\n")
+    };
+    let folder =
+        project("", &[("cards/hooks.py", "def guard(ctx): pass\n"), ("cards/a.sh", "echo\n")]);
+    let with = |more: &str| {
+        folder.write("cards/a.md", &card(more));
+        folder.inventory()
+    };
+    let guarded = with(", policy: deny");
+    let uses = |inventory: &Inventory| -> Vec<String> {
+        inventory.items.iter().flat_map(|item| item.used_by.clone()).collect()
+    };
+    assert_eq!(
+        uses(&guarded),
+        [
+            "a: before_agent guard (policy deny)",
+            "a: before_agent (policy deny)",
+            "a: before_agent (policy deny)",
+            "a: before_agent (policy deny)",
+        ]
+    );
+    for other in [", policy: continue", ", policy: deny, when: 'false'", ""] {
+        let found = changes(&guarded, &with(other));
+        // The file of the function, the command and its file, the registered hook.
+        assert_eq!(found.len(), 4, "{other}: {found:?}");
+    }
+    let told = uses(&with(", when: \"input == '${KEY}'\""));
+    assert_eq!(told[0], "a: before_agent guard (when \"input == '${KEY}'\")");
+}
+
+#[test]
+fn what_is_not_given_needs_no_permission() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("a.yaml"), "type: smart\nname: a\n").expect("written");
+    let loaded = load(folder.path(), &LoadOptions::default());
+    assert_eq!(
+        said(&inventory(&loaded)),
+        ["permission: subagents: the model may start helpers [a]"]
+    );
 }

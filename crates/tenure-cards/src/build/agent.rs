@@ -10,7 +10,8 @@ use super::skills::{self, Skill};
 use super::tools::{HumanInput, ReadSkill};
 use super::trajectory::Trajectory;
 use crate::card::{
-    AgentCard, Card, CardKind, ModelFields, TemplateContext, load_history, render_instruction,
+    AgentCard, Card, CardKind, ModelFields, Secrets, TemplateContext, load_history,
+    render_instruction,
 };
 use crate::compose::Member;
 use crate::diagnostic::{Code, Diagnostic, Report};
@@ -25,6 +26,8 @@ use tenure_models::Passthrough;
 /// Where agents are built, one after the other, children first.
 pub(super) struct Workshop<'a> {
     pub(super) project: &'a Project,
+    /// What nobody may read in what is stored.
+    pub(super) secrets: Secrets,
     pub(super) settings: &'a Settings,
     pub(super) hosts: Hosts<'a>,
     pub(super) registry: Arc<AgentRegistry>,
@@ -34,13 +37,17 @@ pub(super) struct Workshop<'a> {
     pub(super) python: bool,
 }
 
+/// A card limits its children by `max_parallel` and nothing else; this keeps a model that asks for
+/// everything at once from taking the machine with it.
+const MOST_TOOLS_AT_ONCE: usize = 1_000;
+
 /// Which agent of a card is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edition {
     /// The agent itself.
     Whole,
-    /// What its tool `subagent` runs: no hooks, no helpers of its own. The parent's guards come
-    /// along as they do into every child.
+    /// What its tool `subagent` runs: the hooks of its turns, but no life of its own to hook, and
+    /// no helpers of its own.
     Helper,
 }
 
@@ -90,7 +97,7 @@ impl Workshop<'_> {
         entries.declare(card, &self.hosts, &mut self.report);
         let mut builder = self.worker(card, agent, &skills, Edition::Whole, &mut entries);
         if agent.subagents.unwrap_or(agent.smart) {
-            builder = self.with_subagents(builder, card, agent, &skills, &model);
+            builder = self.with_subagents(builder, card, agent, &skills, &model, &entries);
         }
         builder = builder.model(model);
         let blueprint = self.finish(card, builder, &mut entries)?;
@@ -166,6 +173,7 @@ impl Workshop<'_> {
         let mut config = AgentConfig::new(name);
         config.description = card.description.clone().unwrap_or_default();
         config.max_steps = DEFAULT_MAX_STEPS;
+        config.max_parallel_tools = MOST_TOOLS_AT_ONCE;
         let limits = &self.project.config;
         let set = |limit: Option<tenure_core::hook::Limit>| limit.map(|limit| limit.duration());
         config.limits.hook = set(limits.hook_limit).unwrap_or(config.limits.hook);
@@ -186,8 +194,8 @@ impl Workshop<'_> {
         entries: &mut Entries,
     ) {
         if fields.is_some_and(|fields| fields.save_trajectory) {
-            let dir = self.project.root.join(".tenure").join("trajectories");
-            entries.platform(Trajectory { dir }, "save_trajectory");
+            let (root, secrets) = (self.project.root.clone(), self.secrets.clone());
+            entries.platform(Trajectory { root, secrets }, "save_trajectory");
         }
         let remembers = fields.is_some_and(remembers);
         if fields.is_some() && !remembers && !card.messages.is_empty() && model != "playback" {

@@ -74,6 +74,7 @@ impl Assembly {
         let hosts = Hosts { python, environment, catalog: &settings.catalog };
         let mut workshop = Workshop {
             project: &loaded.project,
+            secrets: loaded.secrets(),
             settings,
             hosts,
             registry: Arc::new(AgentRegistry::new()),

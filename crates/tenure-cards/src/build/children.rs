@@ -49,7 +49,8 @@ impl Workshop<'_> {
         builder.agent_tool_with(blueprint, options)
     }
 
-    /// Adds the tool `subagent`: each call runs on an isolated clone of the same agent.
+    /// Adds the tool `subagent`: each call runs on an isolated clone of the same agent. The hooks
+    /// of its turns come along, so whatever watches over tools watches over the clone's too.
     pub(super) fn with_subagents(
         &mut self,
         builder: AgentBuilder,
@@ -57,6 +58,7 @@ impl Workshop<'_> {
         agent: &AgentCard,
         skills: &[Skill],
         own: &Arc<dyn Model>,
+        hooks: &Entries,
     ) -> AgentBuilder {
         let model = match (&agent.subagent_model, &self.settings.model) {
             (Some(text), None) => {
@@ -66,7 +68,7 @@ impl Workshop<'_> {
             }
             _ => own.clone(),
         };
-        let mut entries = Entries::default();
+        let mut entries = hooks.of_turns();
         let helper = self
             .worker(card, agent, skills, Edition::Helper, &mut entries)
             .model(model)

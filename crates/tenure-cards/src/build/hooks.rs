@@ -26,10 +26,30 @@ pub(crate) struct HookPlace {
     pub(crate) declared: Option<String>,
     /// What runs.
     pub(crate) runs: String,
+    /// The transition that it is called for, if it is called for one.
+    pub(crate) transition: Option<String>,
     /// Its condition.
     pub(crate) when: Option<String>,
     /// How often a failed call is made again.
     pub(crate) retries: u32,
+}
+
+/// The points of a turn.
+const TURN: Points = Points::NONE
+    .with(Point::BeforeAgent)
+    .with(Point::BeforeModel)
+    .with(Point::WrapModelCall)
+    .with(Point::AfterModel)
+    .with(Point::WrapToolCall)
+    .with(Point::AfterAgent);
+
+/// A hook without a point.
+struct Nothing;
+
+impl AgentLifecycle for Nothing {
+    fn points(&self) -> Points {
+        Points::NONE
+    }
 }
 
 /// The entries of a card's chain.
@@ -42,6 +62,21 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// These entries at the points of a turn alone: what watches over an agent's work, but not over
+    /// its life.
+    pub(super) fn of_turns(&self) -> Self {
+        let turns = |registration: &Registration| {
+            let registration = registration.clone().only(TURN);
+            if registration.points().is_empty() {
+                // It keeps its place, because others may name it in their order.
+                return registration.map_hook(|_| Arc::new(Nothing));
+            }
+            registration
+        };
+        let registrations = self.registrations.iter().map(turns).collect();
+        Self { registrations, places: Vec::new(), python: self.python }
+    }
+
     /// Adds a hook of the platform's own.
     pub(super) fn platform(&mut self, own: impl AgentLifecycle, runs: &str) {
         let name: Arc<str> = own.name().into();
@@ -49,6 +84,7 @@ impl Entries {
             name: name.clone(),
             declared: None,
             runs: runs.to_owned(),
+            transition: None,
             when: None,
             retries: 0,
         });
@@ -81,6 +117,7 @@ impl Entries {
             name: name.clone(),
             declared: Some(line(card, span.start)),
             runs,
+            transition: None,
             when: None,
             retries: 0,
         });
@@ -108,6 +145,10 @@ impl Entries {
                     name: declared.name.clone(),
                     declared: Some(line(card, declared.span.start)),
                     runs,
+                    transition: match &declared.on {
+                        On::Transition { from, to } => Some(format!("{from} -> {to}")),
+                        On::Points(_) | On::Own => None,
+                    },
                     when: declared.when.as_ref().map(|when| when.expression.clone()),
                     retries: declared.retries,
                 });

@@ -1,5 +1,6 @@
 //! `${VAR}` and `${VAR:default}`.
 
+use super::{Secret, looks_secret, passwords};
 use crate::source::Span;
 use std::collections::HashMap;
 use std::fmt;
@@ -51,10 +52,49 @@ pub struct Expansion {
     pub is_resolved: bool,
     /// Where it is written.
     pub span: Span,
+    /// Its value, if that came from the environment and is a secret: because of the variable's
+    /// name, because of where it is written, or because it is an address with a password in it.
+    pub(crate) secret: Option<Secret>,
 }
 
-/// Expands `text`, and tells `found` of each variable and whether it could be resolved.
-pub(crate) fn expand(text: &str, environ: &Environ, mut found: impl FnMut(&str, bool)) -> String {
+/// What a `${VAR}` stands for.
+pub(crate) enum Meaning<'v> {
+    /// What the environment says.
+    Set(&'v str),
+    /// The default that is written behind its name.
+    Default,
+    /// Nothing: it stays as it is written.
+    Unset,
+}
+
+/// Whether the place where a variable is written makes its value a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Open,
+    Secret,
+}
+
+impl Expansion {
+    pub(crate) fn new(name: &str, meaning: &Meaning<'_>, place: Place, span: Span) -> Self {
+        let secret = match meaning {
+            Meaning::Set(value)
+                if place == Place::Secret || looks_secret(name) || !passwords(value).is_empty() =>
+            {
+                Some(Secret::new(*value))
+            }
+            _ => None,
+        };
+        let is_resolved = !matches!(meaning, Meaning::Unset);
+        Self { name: name.to_owned(), is_resolved, span, secret }
+    }
+}
+
+/// Expands `text`, and tells `found` of each variable and what it stands for.
+pub(crate) fn expand(
+    text: &str,
+    environ: &Environ,
+    mut found: impl FnMut(&str, Meaning<'_>),
+) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -73,11 +113,19 @@ pub(crate) fn expand(text: &str, environ: &Environ, mut found: impl FnMut(&str, 
             rest = inner;
             continue;
         };
-        let value = environ.value(name).or_else(|| default.map(str::to_owned));
-        found(name, value.is_some());
-        match value {
-            Some(value) => out.push_str(&value),
-            None => out.push_str(&behind[..end + 3]),
+        match (environ.value(name), default) {
+            (Some(value), _) => {
+                found(name, Meaning::Set(&value));
+                out.push_str(&value);
+            }
+            (None, Some(default)) => {
+                found(name, Meaning::Default);
+                out.push_str(default);
+            }
+            (None, None) => {
+                found(name, Meaning::Unset);
+                out.push_str(&behind[..end + 3]);
+            }
         }
         rest = &inner[end + 1..];
     }

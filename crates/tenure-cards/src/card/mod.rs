@@ -17,6 +17,7 @@ mod parse;
 mod reader;
 mod reference;
 mod secret;
+mod secrets;
 mod tool_schema;
 mod tools;
 mod workflow;
@@ -34,6 +35,8 @@ pub(crate) use parse::{CardContext, parse_card};
 pub(crate) use reader::{Reader, found, list as list_words, present};
 pub use reference::AgentRef;
 pub use secret::Secret;
+pub use secrets::Secrets;
+pub(crate) use secrets::{looks_secret, passwords};
 pub use tool_schema::InputSchema;
 pub use tools::{CodeTool, FunctionTool};
 pub use workflow::{

@@ -3,11 +3,11 @@
 //! Every method answers with a value that can be used and reports what is wrong, so that one pass
 //! finds every problem of a card. A field that is `null` counts as not written.
 
-use super::expand::{Environ, Expansion, expand};
-use super::{AgentRef, Secret};
+use super::expand::{Environ, Expansion, Place, expand};
+use super::{AgentRef, Secret, looks_secret};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
-use crate::source::{Node, Source, Span, Value};
+use crate::source::{Key, Node, Source, Span, Value};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -19,6 +19,18 @@ pub(crate) struct Reader<'a> {
     pub(crate) report: &'a mut Report,
     pub(crate) environ: &'a Environ,
     pub(crate) expansions: Vec<Expansion>,
+    /// Whether what is being read is a secret.
+    place: Place,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(
+        source: &'a Arc<Source>,
+        report: &'a mut Report,
+        environ: &'a Environ,
+    ) -> Self {
+        Self { source, report, environ, expansions: Vec::new(), place: Place::Open }
+    }
 }
 
 impl Reader<'_> {
@@ -73,9 +85,9 @@ impl Reader<'_> {
 
     /// `text` with its variables expanded.
     pub(crate) fn expanded(&mut self, text: &str, span: Span) -> String {
-        let Self { environ, expansions, .. } = self;
-        expand(text, environ, |name, is_resolved| {
-            let found = Expansion { name: name.to_owned(), is_resolved, span };
+        let Self { environ, expansions, place, .. } = self;
+        expand(text, environ, |name, meaning| {
+            let found = Expansion::new(name, &meaning, *place, span);
             if !expansions.contains(&found) {
                 expansions.push(found);
             }
@@ -88,10 +100,28 @@ impl Reader<'_> {
             Value::Text(text) => Json::String(self.expanded(text, node.span)),
             Value::List(items) => Json::Array(items.iter().map(|item| self.json(item)).collect()),
             Value::Map(entries) => Json::Object(
-                entries.iter().map(|(key, node)| (key.text.clone(), self.json(node))).collect(),
+                entries
+                    .iter()
+                    .map(|(key, node)| (key.text.clone(), self.field(key, node)))
+                    .collect(),
             ),
             _ => node.to_json(),
         }
+    }
+
+    fn field(&mut self, key: &Key, node: &Node) -> Json {
+        match looks_secret(&key.text) {
+            true => self.secretly(|reader| reader.json(node)),
+            false => self.json(node),
+        }
+    }
+
+    /// Reads something that is a secret: so is every variable in it.
+    fn secretly<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.place, Place::Secret);
+        let value = read(self);
+        self.place = before;
+        value
     }
 
     /// A text.
@@ -320,7 +350,7 @@ impl Reader<'_> {
     pub(crate) fn secret(&mut self, map: &Node, name: &str) -> Option<Secret> {
         let node = present(map, name)?;
         match &node.value {
-            Value::Text(_) => self.words_of(name, node).map(Secret::new),
+            Value::Text(_) => self.secretly(|reader| reader.words_of(name, node)).map(Secret::new),
             // The value itself is not repeated in the message.
             value => {
                 let message = format!("`{name}` must be text, but is {}", value.kind());
@@ -337,8 +367,10 @@ impl Reader<'_> {
         let mut secrets = BTreeMap::new();
         for (key, node) in node.map().unwrap_or_default() {
             let value = match &node.value {
-                Value::Text(text) => self.expanded(text, node.span),
-                Value::List(_) | Value::Map(_) => self.json(node).to_string(),
+                Value::Text(text) => self.secretly(|reader| reader.expanded(text, node.span)),
+                Value::List(_) | Value::Map(_) => {
+                    self.secretly(|reader| reader.json(node)).to_string()
+                }
                 _ => node.raw.to_string(),
             };
             secrets.insert(key.text.clone(), Secret::new(value));

@@ -2,6 +2,7 @@
 
 use crate::card::FIELDS;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::project::Project;
 use crate::source::{self, Document, FileKind, Source, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,8 +59,22 @@ fn shown(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
 }
 
-/// Reads one file.
-pub(super) fn read(file: &Candidate, asked: Asked, report: &mut Report) -> ReadFile {
+/// Reads one file of the project.
+pub(super) fn read(
+    file: &Candidate,
+    asked: Asked,
+    project: &Project,
+    report: &mut Report,
+) -> ReadFile {
+    if leads_out(&file.path, project) {
+        // Nothing of what it leads to is read, so nothing of it is shown.
+        let source = Arc::new(Source::new(&file.shown, ""));
+        let message = "this card is a link that leads out of the project";
+        let diagnostic = Diagnostic::new(Code::LinkOutsideProject, &source, Span::at(0), message);
+        report
+            .push(diagnostic.help("put the file itself into the project, or name it where it is"));
+        return ReadFile::Broken;
+    }
     let Some(source) = source::read(&file.path, &file.shown, report) else {
         return ReadFile::Broken;
     };
@@ -90,6 +105,11 @@ pub(super) fn read(file: &Candidate, asked: Asked, report: &mut Report) -> ReadF
         Some(document) => ReadFile::Card(Box::new(document)),
         None => ReadFile::Broken,
     }
+}
+
+/// Whether the path is that of a link to somewhere outside of the project.
+fn leads_out(path: &Path, project: &Project) -> bool {
+    path.canonicalize().is_ok_and(|real| !real.starts_with(&project.root))
 }
 
 /// Markdown without front matter.

@@ -2,7 +2,9 @@
 
 use super::files::{self, Asked, Candidate, ReadFile};
 use super::together;
-use crate::card::{Card, CardContext, Environ, parse_card};
+use crate::card::{
+    Card, CardContext, Environ, Secret, Secrets, looks_secret, parse_card, passwords,
+};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::Project;
 use crate::python::PythonFiles;
@@ -60,6 +62,26 @@ impl Loaded {
     /// The card of this name.
     pub fn card(&self, name: &str) -> Option<&Card> {
         self.cards.iter().find(|card| &*card.name == name)
+    }
+
+    /// The secrets that a run of these cards knows, all of them from the environment: what stands
+    /// for `${VAR}` in fields such as `api_key` and `headers`, or has a name like `API_KEY`; and of
+    /// the variables that `tenure.toml` passes to hooks, those with such a name.
+    pub fn secrets(&self) -> Secrets {
+        let expansions = self.cards.iter().flat_map(|card| &card.expansions);
+        let of_cards = expansions.filter_map(|it| it.secret.as_ref()).map(Secret::reveal);
+        let passed: Vec<(&str, String)> = self
+            .project
+            .config
+            .hook_env
+            .iter()
+            .filter_map(|name| Some((&**name, std::env::var_os(name)?.to_string_lossy().into())))
+            .collect();
+        let of_hooks = passed.iter().filter(|(name, _)| looks_secret(name)).map(|(_, it)| &**it);
+        let values: Vec<&str> = of_cards.chain(of_hooks).collect();
+        let all = values.iter().copied().chain(passed.iter().map(|(_, value)| &**value));
+        let hidden: Vec<&str> = all.flat_map(passwords).collect();
+        Secrets::new(values.into_iter().chain(hidden))
     }
 
     /// The card that a run without a name talks to: the one that says `default: true`, else the
@@ -138,7 +160,7 @@ impl Loading<'_> {
         if !self.files.insert(path) {
             return;
         }
-        match files::read(file, asked, &mut self.report) {
+        match files::read(file, asked, &self.project, &mut self.report) {
             ReadFile::Card(document) => {
                 let mut report = std::mem::take(&mut self.report);
                 self.card(*document, file, &mut report);
@@ -214,7 +236,7 @@ impl Loading<'_> {
             let stem = candidate.path.file_stem()?.to_string_lossy();
             Some(Arc::<str>::from(stem.replace(' ', "_")))
         };
-        match files::read(candidate, Asked::InFolder, &mut report) {
+        match files::read(candidate, Asked::InFolder, &self.project, &mut report) {
             ReadFile::Card(document) => {
                 match document.tree.field("name").and_then(|it| it.text()) {
                     Some(name) => {

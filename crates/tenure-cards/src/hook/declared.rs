@@ -65,6 +65,14 @@ impl Declared {
     }
 
     fn applies(&self, cx: &Cx<'_>, at: At<'_>) -> bool {
+        let applies = self.holds(cx, at);
+        if !applies {
+            cx.skipped();
+        }
+        applies
+    }
+
+    fn holds(&self, cx: &Cx<'_>, at: At<'_>) -> bool {
         let Some(condition) = &self.when else { return true };
         match condition.holds(&Moment { cx, at }) {
             Ok(holds) => holds,

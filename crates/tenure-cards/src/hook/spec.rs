@@ -42,7 +42,14 @@ impl SpecScope<'_, '_> {
         match self.python.find(&self.origin, spec.path, spec.function, self.reader.report) {
             Ok(found) => Some(found),
             Err(mut error) => {
-                if error.code == Code::PythonFileMissing && looks_like_module(spec.path) {
+                let colons = spec.path.split_once(".py:");
+                if let (Code::PythonFileMissing, Some((file, function))) = (error.code, colons) {
+                    error.help = format!(
+                        "a spec has one colon, between the file and the function; write \
+                         `{file}.py:{function}`, or `{file}.py:{}`",
+                        spec.function
+                    );
+                } else if error.code == Code::PythonFileMissing && looks_like_module(spec.path) {
                     error.help = format!(
                         "a spec names a file, not a module; write the path, as in \
                          `{}.py:{}`",
@@ -163,7 +170,7 @@ impl SpecScope<'_, '_> {
         let text = text.trim();
         let (message, help) = if text.is_empty() {
             ("the spec is empty".to_owned(), "write `file.py:function`".to_owned())
-        } else if !text.contains(':') && text.contains(' ') {
+        } else if !text.contains(':') && (text.contains(' ') || is_a_program(text)) {
             let parts: Vec<String> =
                 text.split_whitespace().map(|part| format!("\"{part}\"")).collect();
             (
@@ -256,7 +263,13 @@ fn signature(name: &str, used: Use) -> String {
 }
 
 fn looks_like_module(path: &str) -> bool {
-    !path.contains('/') && !path.ends_with(".py") && path.contains('.')
+    let odd = |part: &str| part.is_empty() || part.contains([':', ' ']);
+    !path.contains('/') && !path.ends_with(".py") && path.contains('.') && !path.split('.').any(odd)
+}
+
+/// Whether somebody means a program and not a Python file.
+fn is_a_program(text: &str) -> bool {
+    text.starts_with("./") && !text.ends_with(".py") || text.ends_with(".sh")
 }
 
 #[cfg(unix)]

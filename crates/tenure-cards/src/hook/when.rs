@@ -56,6 +56,11 @@ impl Condition {
         }
         let seen = minijinja::Value::from(minijinja::value::Serde(&seen));
         let value = self.compiled.eval(seen).map_err(|error| error.to_string())?;
+        // Strictness ends at the result: what is not there would count as false, and a guard that
+        // asks for it would never be called.
+        if value.is_undefined() {
+            return Err("what it names is not there".to_owned());
+        }
         Ok(value.is_true())
     }
 }

@@ -47,21 +47,30 @@ pub struct ProjectConfig {
 const TABLES: &[&str] = &["hooks", "python", "limits"];
 const LIMITS: &[&str] = &["hook", "end", "ends", "turn", "model", "tool"];
 
-/// Reads `file`. What is wrong goes to `report`.
+/// Reads `file`, which stands in the resolved folder `root`. What is wrong goes to `report`.
 pub(super) fn read(
+    root: &Path,
     file: &Path,
     here: Option<&Path>,
     report: &mut Report,
 ) -> (ProjectConfig, Option<Arc<str>>) {
+    if file.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
+        // Nothing of what it leads to is read, so nothing of it is shown.
+        let source = Arc::new(Source::new(shown(file, here), ""));
+        let message = "tenure.toml is a link that leads out of the project";
+        let diagnostic = Diagnostic::new(Code::LinkOutsideProject, &source, Span::at(0), message);
+        report.push(diagnostic.help("put the file itself into the project"));
+        return (ProjectConfig::default(), None);
+    }
     let Some(source) = source::read(file, shown(file, here), report) else {
         return (ProjectConfig::default(), None);
     };
     let text = source.shared_text();
-    let config = parse(&source, report);
+    let config = parse(&source, root, report);
     (config, Some(text))
 }
 
-fn parse(source: &Arc<Source>, report: &mut Report) -> ProjectConfig {
+fn parse(source: &Arc<Source>, folder: &Path, report: &mut Report) -> ProjectConfig {
     let mut reader = Settings { source, report };
     let mut config = ProjectConfig::default();
     let root = match DeTable::parse(source.text()) {
@@ -79,8 +88,7 @@ fn parse(source: &Arc<Source>, report: &mut Report) -> ProjectConfig {
     }
     if let Some(python) = reader.table(root.get_ref(), "python") {
         reader.only(python, "[python]", &["interpreter"]);
-        config.interpreter =
-            reader.text(python, "python.interpreter", "interpreter").map(|it| it.0.into());
+        config.interpreter = reader.program(python, "python.interpreter", "interpreter", folder);
     }
     if let Some(limits) = reader.table(root.get_ref(), "limits") {
         reader.only(limits, "[limits]", LIMITS);
@@ -148,6 +156,26 @@ impl Settings<'_> {
                 None
             }
         }
+    }
+
+    /// A program of this path, which starts from the project's folder.
+    fn program(
+        &mut self,
+        table: &DeTable<'_>,
+        name: &str,
+        key: &str,
+        folder: &Path,
+    ) -> Option<PathBuf> {
+        let (text, at) = self.text(table, name, key)?;
+        let path = folder.join(&text);
+        if !path.is_file() {
+            let what = if path.exists() { "is not a file" } else { "is not there" };
+            let message = format!("`{name}` names `{text}`, which {what}");
+            let help = "the path starts from the folder of tenure.toml; leave it out to have Python \
+                        looked for in .venv, venv and PATH";
+            self.problem(Code::BadSetting, at, message, help);
+        }
+        Some(text.into())
     }
 
     fn names(&mut self, table: &DeTable<'_>, name: &str, key: &str) -> Vec<String> {

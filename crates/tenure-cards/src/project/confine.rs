@@ -85,6 +85,7 @@ mod tests {
         {
             std::os::unix::fs::symlink(outer.join("out.py"), root.join("link.py"))?;
             std::os::unix::fs::symlink(root.join("in.py"), root.join("fine.py"))?;
+            std::os::unix::fs::symlink("../project2/out.py", root.join("near.py"))?;
         }
         let base = root.join("sub");
         let name = |path: &str| match confine(&root, &base, Path::new(path)) {
@@ -103,6 +104,7 @@ mod tests {
         #[cfg(unix)]
         {
             assert_eq!(name("../link.py"), "is a link that leads out of the project");
+            assert_eq!(name("../near.py"), "is a link that leads out of the project");
             assert_eq!(name("../fine.py"), "in.py");
         }
         Ok(())

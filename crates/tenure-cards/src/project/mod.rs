@@ -70,28 +70,20 @@ impl Project {
 
     fn configured(root: PathBuf, file: &Path, here: Option<&Path>) -> Self {
         let mut report = Report::new();
-        let (config, config_text) = config::read(file, here, &mut report);
+        let (config, config_text) = config::read(&root, file, here, &mut report);
         Self { root, config, config_text, report }
     }
 }
 
-/// The folder that `path` is in, or is; resolved as far as it exists.
+/// The folder that `path` is in, or is; resolved as far as it exists. A file is in the folder where
+/// its name is, also if it is a link to somewhere else.
 fn folder(path: &Path, here: Option<&Path>) -> PathBuf {
     let full = match here {
         Some(here) => here.join(path),
         None => path.to_owned(),
     };
-    for at in full.ancestors() {
-        if let Ok(found) = at.canonicalize() {
-            if found.is_dir() {
-                return found;
-            }
-            if let Some(parent) = found.parent() {
-                return parent.to_owned();
-            }
-        }
-    }
-    full
+    let found = full.ancestors().find(|at| at.is_dir()).and_then(|at| at.canonicalize().ok());
+    found.unwrap_or(full)
 }
 
 /// The path as people in `here` would write it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use granit_parser::ErrorKind;
 
 use super::loader::Stopped;
-use super::syntax::explain;
+use super::syntax::{explain, is_tab};
 use super::{Source, Span};
 use crate::diagnostic::{Code, Diagnostic, Report};
 
@@ -52,8 +52,15 @@ impl<'a> Faults<'a> {
         Stopped
     }
 
-    /// The reader gave up at this byte.
-    pub(super) fn finish_with(self, at: usize, kind: &ErrorKind) {
+    /// The reader gave up at this byte, with this bracket still open.
+    pub(super) fn finish_with(self, at: usize, kind: &ErrorKind, bracket: Option<usize>) {
+        let text = self.source.text();
+        let unclosed = bracket.and_then(|from| Some((from, unclosed(text, from, at)?)));
+        let (at, kind) = match unclosed {
+            Some((from, open)) => (from, &ErrorKind::UnclosedFlowCollection { open }),
+            None if is_tab(kind) => (tab(text, at), kind),
+            None => (at, kind),
+        };
         let (code, message, help) = explain(kind);
         let next = self.source.text()[at..].chars().next();
         let width = next.filter(|next| *next != '\n' && *next != '\r').map_or(0, char::len_utf8);
@@ -116,6 +123,36 @@ impl<'a> Faults<'a> {
         let found = Diagnostic::new(Code::TagMismatch, self.source, span, message);
         self.push(found.help("remove the tag or change the value"));
     }
+}
+
+/// The bracket at `from`, if the reader went on over the end of its line to `at`, and nothing behind
+/// that closes it: then it is the bracket that is wrong, and not what was read as its contents.
+fn unclosed(text: &str, from: usize, at: usize) -> Option<char> {
+    let (open, close) = match text[from..].chars().next()? {
+        '[' => ('[', ']'),
+        '{' => ('{', '}'),
+        _ => return None,
+    };
+    if at <= from || !text[from..at].contains('\n') {
+        return None;
+    }
+    let mut depth = 0usize;
+    for found in text[at..].chars() {
+        if found == open {
+            depth += 1;
+        } else if found == close {
+            depth = depth.checked_sub(1)?;
+        }
+    }
+    Some(open)
+}
+
+/// The tab that the reader means when it complains about one at `at`: the one before, or the next.
+fn tab(text: &str, at: usize) -> usize {
+    if text[..at].ends_with('\t') {
+        return at - 1;
+    }
+    text[at..].find('\t').map_or(at, |next| at + next)
 }
 
 fn shortened(text: &str) -> String {

@@ -52,7 +52,8 @@ pub(super) fn load(
             Err(error) => {
                 let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
                 let at = loader.base + at;
-                loader.faults.finish_with(at, error.kind());
+                let bracket = loader.bracket();
+                loader.faults.finish_with(at, error.kind(), bracket);
                 return Err(Stopped);
             }
         }
@@ -187,6 +188,12 @@ impl Loader<'_> {
             return Err(self.faults.stop(Code::TooDeep, span, &message, "flatten it"));
         }
         Ok(())
+    }
+
+    /// Where the bracket is that was opened last and not closed.
+    fn bracket(&self) -> Option<usize> {
+        let open = self.open.last().filter(|open| open.style == StructureStyle::Flow)?;
+        Some(self.arena.nodes[open.id].span.start as usize)
     }
 
     /// Puts a new node into the collection that is open, or makes it the root.

@@ -4,6 +4,20 @@ use granit_parser::ErrorKind;
 
 use crate::diagnostic::Code;
 
+/// Whether the reader met a tab where only spaces may stand.
+pub(super) fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabAtBlockScalarStart
+            | ErrorKind::TabInPlainScalar
+            | ErrorKind::InvalidBlockEntryWhitespace
+            | ErrorKind::InvalidMappingValueWhitespace
+    )
+}
+
 /// Code, message and remedy of a reader's error.
 pub(super) fn explain(kind: &ErrorKind) -> (Code, String, Option<&'static str>) {
     const COLON: &str = "put quotes around a value that contains `: `";
@@ -57,15 +71,7 @@ pub(super) fn explain(kind: &ErrorKind) -> (Code, String, Option<&'static str>) 
         | ErrorKind::InvalidTrailingDoubleQuotedScalar => {
             ("something follows the closing quote".into(), Some(QUOTE))
         }
-        ErrorKind::TabNotAllowed
-        | ErrorKind::TabInBlockIndentation
-        | ErrorKind::TabInIndentation
-        | ErrorKind::TabAtBlockScalarStart
-        | ErrorKind::TabInPlainScalar
-        | ErrorKind::InvalidBlockEntryWhitespace
-        | ErrorKind::InvalidMappingValueWhitespace => {
-            ("a tab stands where YAML allows only spaces".into(), Some(SPACES))
-        }
+        tab if is_tab(tab) => ("a tab stands where YAML allows only spaces".into(), Some(SPACES)),
         ErrorKind::InvalidIndentation
         | ErrorKind::InvalidBlockScalarIndent
         | ErrorKind::InvalidQuotedScalarIndent

@@ -11,6 +11,7 @@ use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::HookRegistry;
 use tenure_hosts::{Environment, Interpreter, PythonConfig, PythonHost};
+use tokio_util::task::TaskTracker;
 
 /// Says how the agents of some cards are run.
 #[must_use]
@@ -92,7 +93,8 @@ impl TeamBuilder {
             return Err(plan.report);
         }
         let Self { loaded, settings, python } = self;
-        Ok(Team { loaded, settings, python, plan, life: Mutex::new(Stage::Built) })
+        let (life, background) = (Mutex::new(Stage::Built), TaskTracker::new());
+        Ok(Team { loaded, settings, python, plan, life, background })
     }
 
     /// Builds everything around a Python host that is never used.

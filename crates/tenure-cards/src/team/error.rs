@@ -56,9 +56,22 @@ impl TeamError {
     pub fn outcome(&self) -> Outcome {
         match (self.kind, &self.error) {
             (TeamErrorKind::Run, Some(error)) => error.outcome(),
+            (TeamErrorKind::Start, Some(error)) if was_denied(error) => Outcome::Denied,
             _ => Outcome::Failed,
         }
     }
+}
+
+/// Whether a hook refused what failed.
+fn was_denied(error: &Error) -> bool {
+    let mut cause = Some(error as &(dyn std::error::Error + 'static));
+    while let Some(error) = cause {
+        if error.downcast_ref::<Error>().is_some_and(Error::is_denied) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 impl fmt::Display for TeamError {

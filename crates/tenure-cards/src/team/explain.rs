@@ -60,6 +60,9 @@ pub struct EntryExplanation {
     /// How long a call may take.
     #[serde(serialize_with = "as_text")]
     pub limit: Duration,
+    /// The transition that it is called for, as in `bootstrapping -> idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transition: Option<String>,
     /// Its condition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
@@ -152,6 +155,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         runs: place.map_or_else(|| entrant.name.to_string(), |place| place.runs.clone()),
         policy: entrant.policy,
         limit: entrant.limit,
+        transition: place.and_then(|place| place.transition.clone()),
         when: place.and_then(|place| place.when.clone()),
         retries: place.map_or(0, |place| place.retries),
         observes: entrant.observes,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tenure_core::agent::Agent;
+use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::hook::FaultKind;
 use tenure_core::{CancelToken, Error};
 use tenure_hosts::{Interpreter, PythonConfig, PythonHost};
@@ -28,8 +28,17 @@ struct Parts {
     agents: Vec<(Built, Agent)>,
     host: Option<PythonHost>,
     runs: Arc<Runs>,
-    /// What is stopped in the background.
-    tracker: TaskTracker,
+    /// Where it is stopped if it is dropped.
+    background: TaskTracker,
+}
+
+/// How long a stop may take.
+#[derive(Clone, Copy, Debug)]
+enum Budget {
+    /// What each agent may take for itself, one after the other.
+    Own,
+    /// So long for all of them, each with its share of what is left.
+    Whole(Duration),
 }
 
 /// The runs that go on.
@@ -84,11 +93,17 @@ impl Life {
         agents.find(|(built, _)| &*built.name == name).map(|(_, agent)| agent.clone())
     }
 
+    /// The blueprints of its agents.
+    fn blueprints(&self) -> Vec<Blueprint> {
+        let agents = self.parts().flat_map(|parts| &parts.agents);
+        agents.map(|(built, _)| built.blueprint.clone()).collect()
+    }
+
     pub(super) fn runs(&self) -> Option<Arc<Runs>> {
         self.parts.as_ref().map(|parts| parts.runs.clone())
     }
 
-    async fn stop(mut self, budget: Duration) {
+    async fn stop(mut self, budget: Budget) {
         if let Some(parts) = &self.parts {
             parts.stop(budget).await;
         }
@@ -101,8 +116,8 @@ impl Drop for Life {
         let Some(parts) = self.parts.take() else { return };
         match Handle::try_current() {
             Ok(runtime) => {
-                let tracker = parts.tracker.clone();
-                drop(tracker.spawn_on(async move { parts.stop(SHUTDOWN).await }, &runtime));
+                let tracker = parts.background.clone();
+                drop(tracker.spawn_on(async move { parts.stop(Budget::Own).await }, &runtime));
             }
             // Nobody is left to run hooks. The agents release what they can; processes are killed.
             Err(_) => {
@@ -117,15 +132,30 @@ impl Drop for Life {
 impl Parts {
     /// Cancels what runs, then stops the agents in reverse order of their start, then the workers.
     /// May be called again after it was dropped half way.
-    async fn stop(&self, budget: Duration) {
-        let until = Instant::now() + budget;
+    ///
+    /// One agent after the other: that is the order that is promised, and agents share a Python
+    /// worker, which one that hangs takes along. What an agent may take is its own, so that nobody's
+    /// end is lost because somebody else's hangs.
+    async fn stop(&self, budget: Budget) {
+        let until = match budget {
+            Budget::Own => None,
+            Budget::Whole(budget) => Some(Instant::now() + budget),
+        };
+        let left = || Some(until?.saturating_duration_since(Instant::now()));
         self.runs.cancel();
         self.runs.tracker.close();
-        let _ = tokio::time::timeout_at(until, self.runs.tracker.wait()).await;
-        for (_, agent) in self.agents.iter().rev() {
-            let left = until.saturating_duration_since(Instant::now());
-            agent.shutdown_within(left.max(Duration::from_millis(1))).await;
+        let for_runs = left().map_or_else(|| self.for_runs(), |left| left / 2);
+        let _ = tokio::time::timeout(for_runs, self.runs.tracker.wait()).await;
+        for (before, (_, agent)) in self.agents.iter().enumerate().rev() {
+            match left() {
+                None => agent.shutdown().await,
+                Some(left) => {
+                    let share = left / u32::try_from(before + 1).unwrap_or(u32::MAX);
+                    agent.shutdown_within(share.max(Duration::from_millis(1))).await;
+                }
+            }
         }
+        let until = until.unwrap_or_else(|| Instant::now() + SHUTDOWN);
         for (built, _) in self.agents.iter().rev() {
             // Ends that dropped runs left behind.
             let _ = tokio::time::timeout_at(until, built.blueprint.settled()).await;
@@ -133,6 +163,12 @@ impl Parts {
         if let Some(host) = &self.host {
             host.shutdown().await;
         }
+    }
+
+    /// What cancelled runs may take: the ends of a turn, and those of its chat.
+    fn for_runs(&self) -> Duration {
+        let ends = self.agents.iter().map(|(built, _)| built.blueprint.config().limits.ends);
+        ends.max().unwrap_or_default().saturating_mul(2).max(SHUTDOWN)
     }
 }
 
@@ -170,7 +206,7 @@ impl Team {
             }
         }
         // Somebody stopped the team meanwhile.
-        life.stop(SHUTDOWN).await;
+        life.stop(Budget::Own).await;
         Err(TeamError::not_running("the team was stopped while it was being started"))
     }
 
@@ -193,7 +229,7 @@ impl Team {
                 agents: Vec::new(),
                 host: host.clone(),
                 runs: Arc::default(),
-                tracker: TaskTracker::new(),
+                background: self.background.clone(),
             }),
         };
         for built in assembly.agents {
@@ -210,11 +246,34 @@ impl Team {
             }
             if let Err(error) = agent.startup().await {
                 let error = not_started(&built, &agent, error);
-                life.stop(SHUTDOWN).await;
+                life.stop(Budget::Own).await;
                 return Err(error);
             }
         }
         Ok(life)
+    }
+
+    /// Waits until everything has ended that a dropped start, a dropped shutdown or a dropped run left
+    /// behind. Bounded, as a shutdown is.
+    ///
+    /// Runs that go on are not waited for: shut the team down first.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing; it may be called again.
+    pub async fn settled(&self) {
+        self.background.close();
+        // Each of those is bounded by itself.
+        self.background.wait().await;
+        self.background.reopen();
+        let blueprints = match &*self.stage() {
+            Stage::Running(life) => life.blueprints(),
+            _ => return,
+        };
+        let until = Instant::now() + SHUTDOWN;
+        for blueprint in blueprints {
+            let _ = tokio::time::timeout_at(until, blueprint.settled()).await;
+        }
     }
 
     /// How Python is run. Its interpreter is looked for only if somebody needs it.
@@ -251,18 +310,28 @@ impl Team {
         }
     }
 
-    /// Stops the team: cancels what runs, then stops the agents in reverse order of their start.
-    /// Bounded by 30 s, idempotent, never fails.
+    /// Stops the team: cancels what runs, then stops the agents one after the other, in reverse
+    /// order of their start. Idempotent, never fails.
+    ///
+    /// Bounded: runs have 30 s (or twice `limits.ends`, if that is more) to end, and then each agent
+    /// has what its own shutdown may take, 30 s unless configured. An agent whose `on_shutdown` hangs
+    /// takes nothing from the others, so a team of n agents is over after 30 s × (n + 1) at the very
+    /// latest; [`shutdown_within`](Team::shutdown_within) sets another bound.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing: the shutdown goes on in the background.
     pub async fn shutdown(&self) {
-        self.shutdown_within(SHUTDOWN).await;
+        self.stop(Budget::Own).await;
     }
 
-    /// Stops the team within another budget.
+    /// Stops the team within a budget for all of it: half of it at most for the runs, and for each
+    /// agent at least an equal share of what is left, so that every one gets its turn.
     pub async fn shutdown_within(&self, budget: Duration) {
+        self.stop(Budget::Whole(budget)).await;
+    }
+
+    async fn stop(&self, budget: Budget) {
         let before = std::mem::replace(&mut *self.stage(), Stage::Over);
         if let Stage::Running(life) = before {
             life.stop(budget).await;

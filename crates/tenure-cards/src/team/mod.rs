@@ -25,8 +25,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_hosts::PythonConfig;
+use tokio_util::task::TaskTracker;
 
-/// How long a shutdown of the whole team may take.
+/// How long is waited for what is no agent's own: runs that end, ends that were left behind.
 const SHUTDOWN: Duration = Duration::from_secs(30);
 
 /// All agents of a run.
@@ -39,6 +40,8 @@ pub struct Team {
     /// What was built to be looked at. Nothing of it is ever started.
     plan: Assembly,
     life: Mutex<Stage>,
+    /// What is stopped in the background: dropped starts, dropped shutdowns.
+    background: TaskTracker,
 }
 
 /// How far a team has come.

@@ -4,6 +4,7 @@ use super::life::OneRun;
 use super::{Stage, Team, TeamError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::chat::Chat;
 use tenure_core::drive::{Input, TurnReport};
@@ -39,16 +40,42 @@ impl Team {
         agent: Option<&str>,
         message: impl Into<Input>,
     ) -> Result<Run, TeamError> {
+        self.ask(agent, message.into(), None).await
+    }
+
+    /// The same within another limit than the cards' for the turn. One of zero is refused.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the run; its ends run in the background.
+    pub async fn run_within(
+        &self,
+        agent: Option<&str>,
+        message: impl Into<Input>,
+        limit: Duration,
+    ) -> Result<Run, TeamError> {
+        self.ask(agent, message.into(), Some(limit)).await
+    }
+
+    async fn ask(
+        &self,
+        agent: Option<&str>,
+        input: Input,
+        limit: Option<Duration>,
+    ) -> Result<Run, TeamError> {
         let name: Arc<str> = self.entry(agent)?.into();
         let (agent, one) = self.begin(&name)?;
         let chat = Chat::new(fresh_id(), [agent.clone()]);
         let begun = AtomicBool::new(false);
-        let input = message.into();
         let token = one.token.clone();
         let result = {
             let mut running = std::pin::pin!(chat.run(async |chat| {
                 begun.store(true, Ordering::Release);
-                agent.request(input).in_chat(chat).cancel_on(&token).handle().await
+                let request = agent.request(input).in_chat(chat).cancel_on(&token);
+                match limit {
+                    Some(limit) => request.limit(limit).handle().await,
+                    None => request.handle().await,
+                }
             }));
             let mut cancelled = std::pin::pin!(token.cancelled());
             let mut told = false;

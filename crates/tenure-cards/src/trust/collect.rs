@@ -1,30 +1,30 @@
 //! Collecting what would run.
 
+use super::command::files;
 use super::digest::sha256_of;
-use super::{Inventory, Item, ItemKind, sha256_hex};
+use super::python::{MOST_FILES, Rest, environment_of, importable, own_interpreter, program};
+use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
 use crate::card::{Card, CardKind};
 use crate::check::Loaded;
-use crate::hook::{CommandRef, On, Run};
+use crate::hook::{CommandRef, DeclaredHook, On, Run};
 use crate::project::{CONFIG_FILE, Project};
 use crate::source::Node;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tenure_hosts::PythonFunction;
 
-/// Folders that are not searched: they hold what tools made, or what was installed.
-const SKIPPED: &[&str] =
-    &[".venv", "venv", "node_modules", ".git", ".tenure", "__pycache__", ".mypy_cache"];
-/// What Python can import, by suffix.
-const IMPORTABLE: &[&str] = &["py", "pyc", "so", "pyd"];
-/// The most files and folders that are looked at.
-const MOST_FILES: usize = 5000;
-/// What stands for the contents of a file that cannot be read.
-const UNREADABLE: &str = "unreadable";
-
-/// Everything that a run of these cards would execute, or let their models execute.
+/// Everything that a run of these cards would execute, or let their models execute. Executes nothing.
+///
+/// Instructions, skills, histories and the answers of `script:` models are data: a model reads them,
+/// and can do nothing by them that is not in the inventory. Of a command the files are known that its
+/// line names; which files those use in turn is known for Python only.
 pub fn inventory(loaded: &Loaded) -> Inventory {
-    let mut found =
-        Collected { project: &loaded.project, items: Vec::new(), python: BTreeMap::new() };
+    let mut found = Collected {
+        project: &loaded.project,
+        items: Vec::new(),
+        python: BTreeMap::new(),
+        folders: BTreeSet::new(),
+    };
     for card in &loaded.cards {
         found.card(card);
     }
@@ -36,6 +36,8 @@ struct Collected<'a> {
     items: Vec<Item>,
     /// By file, its hash and its uses.
     python: BTreeMap<PathBuf, (String, Vec<String>)>,
+    /// Folders that commands import Python from.
+    folders: BTreeSet<PathBuf>,
 }
 
 impl Collected<'_> {
@@ -50,27 +52,27 @@ impl Collected<'_> {
                 On::Own => "its points".to_owned(),
             };
             let used = format!("{name}: {place}");
+            let how = how(hook, card);
             match &hook.run {
-                Run::Python(python) => self.function(&python.function, &used),
-                Run::Command(command) => self.command(command, used),
+                Run::Python(python) => self.function(&python.function, &used, &how),
+                Run::Command(command) => self.command(command, used + &how),
                 Run::Use { name, .. } => {
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
                     let written = sha256_hex(card.source.slice(hook.span).as_bytes());
-                    self.registered(name, written, used);
+                    self.registered(name, written, used + &how);
                 }
             }
         }
         for (place, hook) in card.hooks.tool_hooks.iter() {
-            self.function(&hook.function, &format!("{name}: {place}"));
+            self.function(&hook.function, &format!("{name}: {place}"), "");
         }
         if let CardKind::Agent(agent) = &card.kind {
             for tool in &agent.function_tools {
-                self.function(&tool.function, &format!("{name}: tool"));
+                self.function(&tool.function, &format!("{name}: tool"), "");
             }
             let permissions = [
-                (agent.shell, "shell: the model may run shell commands"),
-                (agent.harness_tools, "harness_tools: the model may steer the program"),
+                (agent.shell, "shell: the model may run any command, as you"),
                 (agent.subagents == Some(true), "subagents: the model may start helpers"),
             ];
             for (given, what) in permissions {
@@ -104,27 +106,25 @@ impl Collected<'_> {
         self.items.push(Item { kind, what: name.to_owned(), sha256: Some(sha256), used_by });
     }
 
-    fn function(&mut self, function: &PythonFunction, used: &str) {
+    fn function(&mut self, function: &PythonFunction, used: &str, how: &str) {
         let file = &function.file;
         let entry = self.python.entry(file.path().to_owned());
         // The hash is of the text that was checked, which is the text that runs.
         let entry = entry.or_insert_with(|| (sha256_hex(file.source().as_bytes()), Vec::new()));
-        entry.1.push(format!("{used} {}", function.name));
+        entry.1.push(format!("{used} {}{how}", function.name));
     }
 
     fn command(&mut self, command: &CommandRef, used: String) {
         let line: Vec<String> = command.written.iter().map(|part| quoted(part)).collect();
         self.push(ItemKind::Command, line.join(" "), None, vec![used.clone()]);
-        // A script that is given to an interpreter runs as much as the interpreter does.
-        let mut files: BTreeSet<PathBuf> = command.file.iter().cloned().collect();
-        for part in command.argv.iter().skip(1) {
-            if let Ok(path) = self.project.confine(&command.dir, Path::new(part))
-                && path.is_file()
-            {
-                files.insert(path);
+        let found = files(command, self.project);
+        self.folders.extend(found.imports);
+        if let Some(path) = found.program {
+            for item in program(&path, ItemKind::CommandFile, self.project) {
+                self.push(item.kind, item.what, item.sha256, vec![used.clone()]);
             }
         }
-        for file in files {
+        for file in found.files {
             let sha256 = sha256_of(&file).unwrap_or_else(|_| UNREADABLE.into());
             let what = self.project.relative(&file);
             self.push(ItemKind::CommandFile, what, Some(sha256), vec![used.clone()]);
@@ -133,20 +133,35 @@ impl Collected<'_> {
 
     fn finish(mut self) -> Inventory {
         let python = std::mem::take(&mut self.python);
-        let folders: BTreeSet<PathBuf> =
-            python.keys().filter_map(|file| Some(file.parent()?.to_owned())).collect();
-        for (path, truncated) in importable(&folders) {
-            if truncated {
-                let what = format!("more than {MOST_FILES} files beneath the folders of hooks");
-                self.push(ItemKind::Importable, what, None, Vec::new());
-            } else if !python.contains_key(&path) {
-                let sha256 = sha256_of(&path).unwrap_or_else(|_| UNREADABLE.into());
-                let what = self.project.relative(&path);
+        let mut folders = std::mem::take(&mut self.folders);
+        folders.extend(python.keys().filter_map(|file| Some(file.parent()?.to_owned())));
+        let interpreter = own_interpreter(self.project);
+        let found = importable(&folders, interpreter.as_deref().and_then(environment_of));
+        for path in found.files.iter().filter(|path| !python.contains_key(*path)) {
+            let what = self.project.relative(path);
+            let known = |item: &Item| item.kind == ItemKind::CommandFile && item.what == what;
+            if !self.items.iter().any(known) {
+                let sha256 = sha256_of(path).unwrap_or_else(|_| UNREADABLE.into());
                 self.push(ItemKind::Importable, what, Some(sha256), Vec::new());
             }
         }
-        if !python.is_empty() {
-            self.interpreter();
+        if let Some(sha256) = found.rest.map(Rest::sha256) {
+            // Those are too many to be read, but none of them changes unnoticed.
+            let what = format!(
+                "more than {MOST_FILES} files beneath the folders of hooks, the others known by \
+                 their names, sizes and times"
+            );
+            self.push(ItemKind::Importable, what, Some(sha256), Vec::new());
+        }
+        if let Some(path) = interpreter {
+            let items = program(&path, ItemKind::Interpreter, self.project);
+            let is_used = |item: &Item| match item.kind {
+                ItemKind::Venv => !python.is_empty() || found.has_venv,
+                _ => !python.is_empty(),
+            };
+            for item in items.into_iter().filter(is_used) {
+                self.push(item.kind, item.what, item.sha256, item.used_by);
+            }
         }
         for (path, (sha256, used)) in python {
             let what = self.project.relative(&path);
@@ -164,63 +179,20 @@ impl Collected<'_> {
         }
         Inventory::new(self.items)
     }
-
-    /// The interpreter that the project brings along.
-    fn interpreter(&mut self) {
-        let root = &self.project.root;
-        let configured = self.project.config.interpreter.iter().map(|path| root.join(path));
-        let usual = [".venv", "venv"].into_iter().map(|dir| root.join(dir).join("bin/python"));
-        if let Some(path) = configured.chain(usual).find(|path| path.is_file()) {
-            let sha256 = sha256_of(&path).unwrap_or_else(|_| UNREADABLE.into());
-            let what = self.project.relative(&path);
-            self.push(ItemKind::Interpreter, what, Some(sha256), Vec::new());
-        }
-    }
 }
 
-/// Every importable file beneath the folders; the last is marked if there were more.
-fn importable(folders: &BTreeSet<PathBuf>) -> Vec<(PathBuf, bool)> {
-    let mut found = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    let mut open: Vec<PathBuf> = folders.iter().rev().cloned().collect();
-    let mut looked = 0;
-    let mut truncated = false;
-    while let Some(folder) = open.pop() {
-        // Links are followed as Python follows them, each folder once.
-        let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        if !seen.insert(real) {
-            continue;
-        }
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-        let mut paths: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
-        paths.sort();
-        for path in paths.into_iter().rev() {
-            looked += 1;
-            if looked > MOST_FILES {
-                truncated = true;
-                break;
-            }
-            if path.is_dir() {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if !SKIPPED.contains(&&*name) {
-                    open.push(path);
-                }
-            } else if path
-                .extension()
-                .is_some_and(|end| IMPORTABLE.iter().any(|known| end.eq_ignore_ascii_case(known)))
-            {
-                found.insert(path);
-            }
-        }
-        if truncated {
-            break;
-        }
-    }
-    let mut all: Vec<(PathBuf, bool)> = found.into_iter().map(|path| (path, false)).collect();
-    if truncated {
-        all.push((PathBuf::new(), true));
-    }
-    all
+/// What a use says about when a hook is called and what its failure means: a guard that is switched
+/// off is another use.
+fn how(hook: &DeclaredHook, card: &Card) -> String {
+    let policy = hook.policy.map(|policy| format!("policy {}", policy.as_str()));
+    let when = hook.when.as_ref().map(|when| {
+        // As it is written, if it takes something from the environment.
+        let written = card.source.slice(when.span);
+        let shown = if written.contains("${") { written } else { &when.expression };
+        format!("when {}", shown.trim())
+    });
+    let said: Vec<String> = policy.into_iter().chain(when).collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }
 
 /// The targets of `mcp_connect` as they are written.

@@ -11,8 +11,12 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The SHA-256 of a file's contents.
+/// The SHA-256 of a file's contents. Only regular files are read: nothing here waits for a pipe, or
+/// reads a device without end.
 pub(super) fn sha256_of(path: &Path) -> io::Result<String> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut block = [0; 64 * 1024];

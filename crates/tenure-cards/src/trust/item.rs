@@ -22,8 +22,10 @@ pub enum ItemKind {
     Permission,
     /// An environment variable that hooks get beside the usual ones.
     Environment,
-    /// The Python interpreter, if the project brings its own.
+    /// The Python interpreter, if the project brings its own or names one.
     Interpreter,
+    /// The virtual environment that it belongs to, with what that runs whenever Python starts.
+    Venv,
     /// The project's configuration.
     Config,
     /// A hook that is part of the program, by name.
@@ -41,6 +43,7 @@ impl ItemKind {
             Self::Permission => "permission",
             Self::Environment => "environment variable",
             Self::Interpreter => "interpreter",
+            Self::Venv => "virtual environment",
             Self::Config => "configuration",
             Self::Registered => "registered hook",
         }
@@ -64,7 +67,8 @@ pub struct Item {
     /// The SHA-256 of its contents, if it is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Who uses it, as in `writer: on_start start_agent`; sorted.
+    /// Who uses it and how, as in `writer: on_start start_agent` or `writer: wrap_tool_call guard
+    /// (policy deny, when tool.name == 'shell')`; sorted.
     #[serde(default)]
     pub used_by: Vec<String>,
 }

@@ -5,9 +5,15 @@
 //! by a file of the project.
 
 mod collect;
+mod command;
 mod digest;
 mod item;
+mod python;
 
 pub use collect::inventory;
 pub use digest::sha256_hex;
 pub use item::{Change, Inventory, Item, ItemKind, changes};
+pub use python::own_interpreter;
+
+/// What stands for the contents of a file that cannot be read.
+const UNREADABLE: &str = "unreadable";

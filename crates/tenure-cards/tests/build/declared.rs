@@ -140,3 +140,24 @@ fn a_condition_that_does_not_compile_is_refused() {
         assert!(Condition::compile(expression).is_err(), "{expression}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn g3_a_guard_whose_condition_names_what_is_not_there_is_called() {
+    for when in ["tool.dangerous", "tool.arguments.nothing", "state.nobody", "tool.dangerous == 1"]
+    {
+        for (role, called) in [(Role::Guard, 1), (Role::Other, 0)] {
+            let calls = Arc::new(AtomicUsize::new(0));
+            let count = calls.clone();
+            let inner = hook::wrap_tool_call(move |_, request, next| {
+                count.fetch_add(1, Ordering::SeqCst);
+                Box::pin(async move { Ok(next.call(request).await?) })
+            });
+            let condition = Condition::compile(when).expect("it is an expression");
+            let hook = Declared::new(Arc::new(inner), "hook", role).when(condition);
+            let agent = started(Agent::builder("a").with_lifecycle(hook)).await;
+            agent.run(r#"***CALL_TOOL act {"what": "it"}"#).await.expect("it runs");
+            agent.shutdown().await;
+            assert_eq!(calls.load(Ordering::SeqCst), called, "{when} {role:?}");
+        }
+    }
+}

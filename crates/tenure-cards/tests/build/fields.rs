@@ -193,6 +193,29 @@ async fn a_trajectory_is_saved_when_the_turn_ends() {
     assert_eq!(turn["messages"][0]["text"], "hello");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_trajectory_is_never_written_outside_of_the_project() {
+    for inner in [None, Some("trajectories")] {
+        let outside = tempfile::tempdir().expect("a folder");
+        let project = Project::new([("a.md", &card("use_history: false\nsave_trajectory: true"))]);
+        let mut link = project.path().join(".tenure");
+        if let Some(inner) = inner {
+            std::fs::create_dir(&link).expect("a folder");
+            link.push(inner);
+        }
+        std::os::unix::fs::symlink(outside.path(), link).expect("a link");
+        let team = project.team();
+        team.start().await.expect("it starts");
+        let run = team.run(None, "hello").await.expect("it runs");
+        let failures = run.turn.expect("a turn").failures;
+        team.shutdown().await;
+        assert_eq!(std::fs::read_dir(outside.path()).expect("the folder").count(), 0);
+        assert_eq!(failures.len(), 1, "{failures:?}");
+        assert!(failures[0].message.contains("leads out of the project"), "{failures:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_functions_are_tools() {
     let tools =

@@ -144,6 +144,24 @@ async fn a_plan_is_not_streamed_and_the_answer_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_choice_of_a_router_is_not_streamed_while_it_is_made() {
+    let asked = Asked::default();
+    let llm: Arc<dyn Model> = Arc::new(Scripted::new(["the left one", r#"{"agent": "b"}"#]));
+    let composition = Composition::Router { agents: names(["a", "b"]) };
+    let members = [saying("a", &asked, ["A"]), saying("b", &asked, ["the very answer"])];
+    let stage = stage_with(composition, &members, Some(llm), |builder| builder).await;
+    let mut stream = stage.agent.stream("go");
+    let mut pieces = Vec::new();
+    while let Some(piece) = stream.next().await {
+        pieces.push(piece);
+    }
+    // What was said and could not be used is nobody's to read; what stands beside the call is whole.
+    assert_eq!(pieces, [r#"{"agent": "b"}"#, "the very answer"]);
+    drop(stream);
+    stage.over().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_dropped_run_ends_everything() {
     let hanging = built(Agent::builder("hangs").model(Hanging::new()));
     let composition = Composition::Chain { sequence: names(["hangs"]), memory: ChainMemory::Last };

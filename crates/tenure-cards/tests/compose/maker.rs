@@ -96,3 +96,18 @@ async fn samples_do_not_see_one_another() {
     assert_eq!([stage.answer("go").await, stage.answer("go").await], ["1", "1"]);
     stage.over().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lead_of_one_less_than_k_is_no_answer() {
+    for k in [2, 3, 4] {
+        let asked = Asked::default();
+        // One vote for another answer, so that k votes are a lead of k - 1.
+        let worker =
+            member("w", &asked, |_, call| Ok(if call == 0 { "y" } else { "x" }.to_owned()));
+        let stage = staged(maker(k, k + 1, MatchStrategy::Exact), &[worker]).await;
+        let failure = stage.failure("go").await;
+        assert!(failure.starts_with(&format!("no answer of agent `w` leads by {k} ")), "{failure}");
+        assert_eq!(asked.all().len(), k + 1);
+        stage.over().await;
+    }
+}

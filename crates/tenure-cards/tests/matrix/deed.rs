@@ -57,7 +57,11 @@ pub(crate) fn script(deed: Deed, point: Point) -> String {
 pub(crate) fn module(deed: Deed, point: Point) -> String {
     let wraps = matches!(point, Point::WrapToolCall | Point::WrapModelCall);
     let parameters = if wraps { "ctx, next" } else { "ctx" };
-    let agree = if wraps { "return await next()" } else { "return None" };
+    let agree = match (wraps, decides(point)) {
+        (true, _) => "return await next()",
+        (false, true) => "return {'allow': True}",
+        (false, false) => "return None",
+    };
     let not_utf8 = format!("os.write(1, b'\\xff\\xfe\\n'); {agree}");
     let (keyword, body) = match deed {
         Deed::Agrees => ("async def", agree),
@@ -72,8 +76,9 @@ pub(crate) fn module(deed: Deed, point: Point) -> String {
         Deed::Floods => ("async def", "return {'log': 'x' * 100_000_000}"),
         Deed::ClosesPipes => ("def", "os.closerange(0, 256)"),
         Deed::NotUtf8 => ("async def", not_utf8.as_str()),
+        Deed::SaysNothing => ("async def", "{'deny': 'without return'}"),
         Deed::Missing => ("def", "return None"),
-        Deed::SaysNothing | Deed::NotExecutable => unreachable!("only commands do that"),
+        Deed::NotExecutable => unreachable!("only commands do that"),
     };
     format!(
         "import os\nimport signal\nimport sys\nimport time\n\n\n\

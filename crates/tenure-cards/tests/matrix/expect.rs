@@ -35,7 +35,17 @@ pub(crate) fn expected(host: Host, deed: Deed, point: Point, role: Role) -> Expe
         (_, Deed::Agrees) => Expected::Fine,
         (_, Deed::Denies) if decides(point) => Expected::Denied { point },
         (_, Deed::Denies) => fault(FaultKind::BadReply),
-        // A command that says nothing goes on; a guard has to say that it agrees.
+        // A wrap has to give a result.
+        (Host::Python, Deed::SaysNothing)
+            if matches!(point, Point::WrapToolCall | Point::WrapModelCall) =>
+        {
+            fault(FaultKind::BadReply)
+        }
+        // What says nothing goes on; a guard has to say that it agrees.
+        (Host::Python, Deed::SaysNothing) => match role {
+            Role::Guard => fault(FaultKind::BadReply),
+            Role::Other => Expected::Fine,
+        },
         (Host::Command, Deed::SaysNothing | Deed::ClosesPipes) => match role {
             Role::Guard => fault(FaultKind::BadReply),
             Role::Other => Expected::Fine,

@@ -59,6 +59,7 @@ rows! {
 
     g3_a_python_hook_that_agrees: Python Agrees;
     g3_a_python_hook_that_denies: Python Denies;
+    g3_a_python_hook_that_says_nothing: Python SaysNothing;
     g3_a_python_hook_that_raises: Python Raises;
     g3_a_python_hook_that_exits_with_1: Python Exits1;
     g3_a_python_hook_that_exits_with_2: Python Exits2;

@@ -133,3 +133,65 @@ async fn g11_a_guard_of_a_card_comes_along_into_its_children_however_deep() {
     team.shutdown().await;
     tenure_testkit::assert_paired(&recorder);
 }
+
+#[tokio::test]
+async fn what_refuses_a_tool_refuses_it_to_a_subagent_too() {
+    let card = "subagents: true\nshell: true\nmodel: script:own.json\n\
+                lifecycle_hooks: { on_start: 'log.py:start', on_shutdown: 'log.py:stop' }\n\
+                hooks:\n  - { on: wrap_tool_call, run: 'no.py:shell', after: [tool_hooks], name: refuse }\n\
+                tool_hooks: { before_tool_call: 'no.py:note' }\n";
+    let no = "import log\n\n\n\
+              async def shell(ctx, next):\n    if ctx.tool.name == 'execute':\n        \
+              return {'deny': 'no shell'}\n    return await next()\n\n\n\
+              async def note(ctx):\n    log.log('tools of ' + ctx.agent_name)\n";
+    let own = r#"{"turns": [
+        {"when": "go", "replies": [{"call": "subagent", "with": {"message": "help"}}, "it said {result}"]},
+        {"replies": [{"call": "execute", "with": {"command": "touch ran"}}, "{result}"]}
+    ]}"#;
+    let project = Project::new([("a.yaml", card), ("no.py", no), ("own.json", own)]);
+    let team = project.team();
+    team.start().await.expect("it starts");
+    let run = team.run(None, "go").await.expect("the turn goes on");
+    team.shutdown().await;
+    assert!(run.output.contains("no shell"), "{}", run.output);
+    assert!(!project.path().join("ran").exists(), "the clone's tool ran");
+    let log = project.log();
+    assert!(log.iter().any(|line| line.starts_with("tools of a.subagent")), "{log:?}");
+    let lives: Vec<_> = log.iter().filter(|line| !line.starts_with("tools")).collect();
+    assert_eq!(lives, ["start a", "stop a"], "the helper's life is nobody's business");
+}
+
+#[tokio::test]
+async fn as_many_children_run_at_once_as_the_card_says() {
+    let parent = "agents: [child]\nmodel: script:many.json\nmax_parallel: 20\n";
+    let child = "tool_only: true\nmodel: script:wait.json\n";
+    let calls: Vec<_> = (0..20)
+        .map(|n| format!(r#"{{"call": "agent__child", "with": {{"message": "{n}"}}}}"#))
+        .collect();
+    let many = format!(r#"[{{"calls": [{}]}}, "done"]"#, calls.join(","));
+    let wait = r#"[{"text": "{input}", "wait": "400ms"}]"#;
+    let files = [
+        ("parent.yaml", parent),
+        ("child.yaml", child),
+        ("many.json", many.as_str()),
+        ("wait.json", wait),
+    ];
+    let project = Project::new(files);
+    let team = project.team();
+    team.start().await.expect("it starts");
+    let begun = std::time::Instant::now();
+    team.run(None, "go").await.expect("it runs");
+    let took = begun.elapsed();
+    team.shutdown().await;
+    assert!(took.as_millis() < 790, "they did not run at the same time: {took:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_at_on_start_is_a_denial() {
+    let card = "lifecycle_hooks: { on_start: 'no.py:no' }\n";
+    let no = "def no(ctx):\n    return {'deny': 'not on a Sunday'}\n";
+    let project = Project::new([("a.yaml", card), ("no.py", no)]);
+    let error = project.team().start().await.expect_err("it was refused");
+    assert_eq!(error.outcome(), tenure_core::Outcome::Denied, "{error}");
+    assert!(error.to_string().contains("not on a Sunday"), "{error}");
+}

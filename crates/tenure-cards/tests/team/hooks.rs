@@ -233,3 +233,20 @@ async fn hooks_stand_in_the_order_that_the_card_asks_for() {
     asked(&project, "x").await.expect("it runs");
     assert_eq!(project.log(), ["ready", "three", "two", "one"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_variables_that_the_project_passes_reach_a_hook() {
+    // Every test process has variables of the build; none of them is passed by itself.
+    let (name, value) = ("CARGO_PKG_NAME", std::env::var("CARGO_PKG_NAME").expect("by cargo"));
+    let python = "import os\ndef tell(ctx):\n    return {'finish': os.environ.get('CARGO_PKG_NAME', 'none')}\n";
+    let shell = r#"printf '{"finish": "%s"}' "${CARGO_PKG_NAME-none}""#;
+    for hook in ["'tell.py:tell'", "[sh, tell.sh]"] {
+        let card =
+            format!("---\nname: a\nhooks:\n  - {{ on: before_agent, run: {hook} }}\n---\nx\n");
+        let project = Project::new([("a.md", &*card), ("tell.py", python), ("tell.sh", shell)]);
+        assert_eq!(asked(&project, "go").await.as_deref(), Ok("none"), "{hook}");
+        let config = format!("[hooks]\nenv = [\"{name}\"]\n");
+        std::fs::write(project.path().join("tenure.toml"), config).expect("a file");
+        assert_eq!(asked(&project, "go").await, Ok(value.clone()), "{hook}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::plain_log;
 use crate::support::*;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_cards::team::TeamErrorKind;
 use tenure_core::Outcome;
@@ -167,10 +168,52 @@ async fn a_dropped_start_stops_what_it_started() {
         start = team.start() => panic!("it ended by itself: {start:?}"),
         _ = recorder.wait_for(begun) => {}
     }
-    let ended = |event: &tenure_core::event::Event| {
-        event.name() == "agent.phase.shutdown_completed" && &*event.agent == "a"
+    team.settled().await;
+    assert_eq!(project.log(), ["start a", "stop a"]);
+    assert_paired(&recorder);
+    let again = team.start().await.expect_err("a dropped start is not made up for");
+    assert_eq!(again.to_string(), "the team has been stopped; build another one");
+    team.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dropped_run_left_behind_can_be_waited_for_while_the_team_runs() {
+    let project = Project::new([
+        ("child.md", &logged("child", "model: slow")),
+        ("parent.md", &logged("parent", "default: true\nagents: [child]")),
+    ]);
+    let (team, mut recorder) = project.recorded();
+    team.settled().await;
+    team.start().await.expect("it starts");
+    team.settled().await;
+    let busy = |event: &tenure_core::event::Event| {
+        event.name() == "model.started" && event.agent.ends_with("[tool]")
     };
-    recorder.wait_for(ended).await.expect("a ends");
+    let call = r#"***CALL_TOOL agent__child {"message": "take your time"}"#;
+    tokio::select! {
+        run = team.run(None, call) => panic!("it ended by itself: {run:?}"),
+        _ = recorder.wait_for(busy) => {}
+    }
+    team.settled().await;
+    assert_eq!(plain_log(&project)[2..], ["start child", "stop child"], "the clone is over");
+    assert_eq!(team.run(None, "still there?").await.expect("it runs").output, "still there?");
+    team.shutdown().await;
+    assert_paired(&recorder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_shutdown_can_be_waited_for() {
+    let slow = "---\nname: b\nhooks:\n  - { on: on_shutdown, run: [sleep, '0.3'] }\n---\nx\n";
+    let project = Project::new([("a.md", &logged("a", "")), ("b.md", slow)]);
+    let (team, mut recorder) = project.recorded();
+    team.start().await.expect("it starts");
+    let begun =
+        |event: &tenure_core::event::Event| event.name() == "hook.started" && &*event.agent == "b";
+    tokio::select! {
+        () = team.shutdown() => panic!("it ended by itself"),
+        _ = recorder.wait_for(begun) => {}
+    }
+    team.settled().await;
     assert_eq!(project.log(), ["start a", "stop a"]);
     assert_paired(&recorder);
 }
@@ -189,12 +232,15 @@ async fn a_shutdown_cancels_what_runs_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_interpreter_that_is_not_there_fails_the_start() {
+async fn an_interpreter_that_is_not_there_any_more_fails_the_start() {
     let project = Project::new([
         ("a.md", &logged("a", "")),
+        ("gone/python", ""),
         ("tenure.toml", "[python]\ninterpreter = \"gone/python\"\n"),
     ]);
-    let error = project.team().start().await.expect_err("there is no interpreter").to_string();
+    let team = project.team();
+    std::fs::remove_file(project.path().join("gone/python")).expect("removed");
+    let error = team.start().await.expect_err("there is no interpreter").to_string();
     assert!(
         error.starts_with("agent `a`: on_start `log.py:start` could not be started: "),
         "{error}"
@@ -297,4 +343,92 @@ async fn a_registered_hook_that_panics_at_start_is_told_and_rolled_back() {
     let error = team.start().await.expect_err("b cannot start");
     assert_eq!(error.to_string(), "agent `b`: on_start `use panics` crashed: oh no");
     assert_eq!(project.log(), ["start a", "stop a"]);
+}
+
+/// A catalog with `note`, which writes down whose `on_shutdown` has run, and `hang`, which never ends.
+fn stops() -> (tenure_cards::HookCatalog, Arc<Mutex<Vec<String>>>) {
+    let stopped = Arc::new(Mutex::new(Vec::new()));
+    let noted = stopped.clone();
+    let note = tenure_core::hook::on_shutdown(move |cx, _| {
+        let noted = noted.clone();
+        Box::pin(async move {
+            let name = cx.agent_name().to_owned();
+            // What a good end needs: a little time.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            noted.lock().expect("nobody panicked").push(name);
+            Ok(())
+        })
+    });
+    let hang = tenure_core::hook::on_shutdown(|_, _| Box::pin(std::future::pending()));
+    (tenure_cards::HookCatalog::new().register("note", note).register("hang", hang), stopped)
+}
+
+/// Eight agents that hang, and beneath one of them a good one with a good child.
+fn hanging() -> Project {
+    let card = |name: &str, hook: &str, more: &str| {
+        format!("---\nname: {name}\nhooks: [{{ use: {hook} }}]\n{more}---\nx\n")
+    };
+    let hangs = |number: usize| card(&format!("hang{number}"), "hang", "");
+    Project::new([
+        ("a.md", &card("a", "note", "")),
+        ("b.md", &card("b", "note", "agents: [a]\n")),
+        ("h1.md", &hangs(1)),
+        ("h2.md", &hangs(2)),
+        ("h3.md", &hangs(3)),
+        ("h4.md", &hangs(4)),
+        ("h5.md", &hangs(5)),
+        ("h6.md", &hangs(6)),
+        ("h7.md", &hangs(7)),
+        ("h8.md", &card("hang8", "hang", "agents: [b]\n")),
+    ])
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_hang_take_no_time_from_the_others() {
+    let project = hanging();
+    let (catalog, stopped) = stops();
+    let team = project.builder().hook_catalog(catalog).build().expect("a good team");
+    team.start().await.expect("it starts");
+    let before = tokio::time::Instant::now();
+    team.shutdown().await;
+    assert_eq!(*stopped.lock().expect("nobody panicked"), ["b", "a"], "the parent first");
+    // 5 s, the limit of an end, for each that hangs.
+    let took = before.elapsed().as_secs();
+    assert!((40..50).contains(&took), "{took} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn within_a_budget_everybody_gets_a_share() {
+    let project = hanging();
+    let (catalog, stopped) = stops();
+    let team = project.builder().hook_catalog(catalog).build().expect("a good team");
+    team.start().await.expect("it starts");
+    let before = tokio::time::Instant::now();
+    team.shutdown_within(Duration::from_secs(3)).await;
+    assert_eq!(*stopped.lock().expect("nobody panicked"), ["b", "a"], "the parent first");
+    let took = before.elapsed();
+    assert!(took < Duration::from_millis(3500), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_good_end_in_python_comes_after_ends_that_hang() {
+    let hang = |name: &str| {
+        format!(
+            "---\nname: {name}\nlifecycle_hooks:\n  \
+             on_shutdown: {{ run: 'hang.py:hang', timeout: 200ms }}\n---\nx\n"
+        )
+    };
+    let project = Project::new([
+        ("a.md", &logged("a", "")),
+        ("b.md", &hang("b")),
+        ("c.md", &hang("c")),
+        ("d.md", &logged("d", "agents: [a]")),
+        ("hang.py", "import time\ndef hang(ctx):\n    time.sleep(60)\n"),
+    ]);
+    let (team, recorder) = project.recorded();
+    assert_eq!(team.agents(), ["a", "b", "c", "d"]);
+    team.start().await.expect("it starts");
+    team.shutdown().await;
+    assert_eq!(project.log(), ["start a", "start d", "stop d", "stop a"]);
+    assert_paired(&recorder);
 }

@@ -2,6 +2,7 @@
 
 mod children;
 mod choice;
+mod code;
 mod hooks;
 mod life;
 mod support;

@@ -44,7 +44,7 @@ pub(crate) fn parse_card(
     let source = Arc::clone(&document.source);
     let CardContext { project, environ, python, registered, dir } = context;
     let shown = source.path().parent().unwrap_or(Path::new("")).to_owned();
-    let mut reader = Reader { source: &source, report, environ, expansions: Vec::new() };
+    let mut reader = Reader::new(&source, report, environ);
     let tree = &document.tree;
     let (name, name_span) = name(tree, &mut reader);
     let Some((card_type, smart)) = card_type(tree, &mut reader) else {
@@ -146,12 +146,15 @@ fn card_type(tree: &Node, reader: &mut Reader<'_>) -> Option<(CardType, bool)> {
         return Some((CardType::Agent, false));
     }
     if wanted.eq_ignore_ascii_case("smart") {
-        reader.problem_help(
-            Code::SmartType,
-            node.span,
-            "`type: smart` is an older spelling",
-            "write `type: agent` with `subagents: true` and `harness_tools: true`",
-        );
+        let refused = tree.field("harness_tools").is_some_and(|it| it.value == Value::Bool(false));
+        let message = if refused {
+            "`type: smart` is an older spelling"
+        } else {
+            "`type: smart` is an older spelling, and the harness tools that it implies are not in \
+             this release: the agent runs without them"
+        };
+        let help = "write `type: agent` with `subagents: true`";
+        reader.problem_help(Code::SmartType, node.span, message, help);
         return Some((CardType::Agent, true));
     }
     let known = CardType::ALL.into_iter().find(|it| it.as_str().eq_ignore_ascii_case(wanted));

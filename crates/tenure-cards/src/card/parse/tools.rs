@@ -6,6 +6,7 @@ use crate::hook::SpecScope;
 use crate::python::tool_spec;
 use crate::source::{Node, Span, Value};
 use std::sync::Arc;
+use tenure_core::tool::ToolSpec;
 
 pub(super) fn read(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<FunctionTool> {
     let Some(node) = present(tree, "function_tools") else { return Vec::new() };
@@ -81,7 +82,7 @@ fn tool(
     let name = text.rsplit(':').next().unwrap_or_default().trim();
     let file = text.rsplit_once(':').map_or("", |(file, _)| file.trim());
     let source = scope.reader.source;
-    let spec = match tool_spec(found.function(), name, found.module()) {
+    let mut spec = match tool_spec(found.function(), name, found.module()) {
         Ok(spec) => spec,
         Err(unfit) => {
             let line = found.line(unfit.parameter.span);
@@ -99,7 +100,7 @@ fn tool(
         }
     };
     if let Some(code) = &code
-        && spec.parameters["properties"].get(&code.code_arg).is_none()
+        && !take_code(&mut spec, code)
     {
         scope.reader.problem_help(
             Code::ToolParameters,
@@ -117,6 +118,24 @@ fn tool(
         code,
         span,
     })
+}
+
+/// Says in the schema which parameter takes the code, and in which language. Whether there is such
+/// a parameter.
+fn take_code(spec: &mut ToolSpec, CodeTool { code_arg, language }: &CodeTool) -> bool {
+    let Some(property) = spec.parameters["properties"].get_mut(code_arg) else { return false };
+    if let Some(schema) = property.as_object_mut() {
+        if !schema.contains_key("type") && !schema.contains_key("anyOf") {
+            schema.insert("type".into(), "string".into());
+        }
+        let said = schema.get("description").and_then(|said| said.as_str()).unwrap_or_default();
+        let said = said.trim().trim_end_matches('.');
+        let said = if said.is_empty() { String::new() } else { format!("{said}. ") };
+        schema.insert("description".into(), format!("{said}Source code in {language}.").into());
+    }
+    let takes = format!("`{code_arg}` takes source code in {language}.");
+    spec.description = format!("{}\n\n{takes}", spec.description.trim_end());
+    true
 }
 
 pub(super) fn commands(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<PluginCommand> {
