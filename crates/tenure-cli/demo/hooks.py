@@ -20,4 +20,6 @@ async def approve(ctx, next):
     answer = await ctx.ask("May the editor publish this?", action=ctx.arguments)
     if answer.decision == "approve":
         return await next()
+    if answer.decision == "edit":
+        return await next(answer.value)
     return {"deny": answer.value or "not published"}

@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tenure_core::CancelToken;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -9,6 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stopper {
     token: CancelToken,
+    /// Cancelled once everything has ended and only words are left.
+    ended: CancelToken,
     cause: Arc<OnceLock<Exit>>,
 }
 
@@ -25,15 +28,25 @@ impl Stopper {
         self.cause.get().copied()
     }
 
+    /// Everything has ended, and what is left is to say how. A program that was told to end by a
+    /// signal has a moment for that, whoever reads it.
+    pub(crate) fn ended(&self) {
+        self.ended.cancel();
+    }
+
     /// Waits until it is stopped.
     pub(crate) async fn stopped(&self) {
         self.token.cancelled().await;
     }
 }
 
+/// How long the last words may take after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Listens for SIGINT, SIGTERM and SIGHUP on a thread of its own, so that nothing a run does can
-/// keep it from being stopped. The first one calls `first` and stops the run; the next one calls
-/// `kill` and ends the program at once.
+/// keep it from being stopped. The first one stops the run and calls `first`, which must not wait for
+/// anything; the next one calls `kill` and ends the program at once, and so does the end of the
+/// time for the last words.
 pub(crate) fn watch(
     stopper: Stopper,
     first: impl Fn(Exit) + Send + 'static,
@@ -48,9 +61,16 @@ pub(crate) fn watch(
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
             let exit = signals.next().await;
-            first(exit);
             stopper.stop(exit);
-            let exit = signals.next().await;
+            first(exit);
+            let overdue = async {
+                stopper.ended.cancelled().await;
+                tokio::time::sleep(LAST_WORDS).await;
+            };
+            let exit = tokio::select! {
+                exit = signals.next() => exit,
+                () = overdue => stopper.cause().unwrap_or(exit),
+            };
             kill();
             std::process::exit(exit.code().into());
         });

@@ -77,7 +77,7 @@ pub(crate) struct Run {
     /// Print the answer and nothing else.
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// How long the turn may take, with a unit: 500ms, 30s, 5m.
+    /// How long the run may take, start and turn together, with a unit: 500ms, 30s, 5m.
     #[arg(short, long, value_name = "TIME")]
     pub(crate) timeout: Option<Limit>,
 }

@@ -3,6 +3,7 @@
 use super::project::{Opened, color_of};
 use crate::args::{Check, ReportFormat};
 use crate::exit::Exit;
+use crate::terminal::sink::{print_document, print_json};
 use anstream::AutoStream;
 use anyhow::Result;
 
@@ -19,9 +20,8 @@ pub(super) fn run(args: &Check) -> Result<Exit> {
             text.push_str(&opened.summary());
             super::say(&text)?;
         }
-        ReportFormat::Json if report.is_empty() => {}
-        ReportFormat::Json => super::say(&report.to_json_lines())?,
-        ReportFormat::Sarif => super::say(&serde_json::to_string_pretty(&report.to_sarif())?)?,
+        ReportFormat::Json => report.iter().for_each(|it| print_json(it.to_json())),
+        ReportFormat::Sarif => print_document(report.to_sarif())?,
     }
     let bad = report.has_errors() || args.deny_warnings && !report.is_empty();
     Ok(if bad { Exit::Check } else { Exit::Ok })

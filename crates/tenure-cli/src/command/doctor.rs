@@ -4,12 +4,11 @@ use super::project::Opened;
 use crate::args::Doctor;
 use crate::exit::Exit;
 use crate::terminal::style::{BAD, BOLD, DIM, GOOD, WARN, paint};
-use crate::terminal::text::{clean_line, plural};
+use crate::terminal::text::{clean_line, for_shell, plural};
 use crate::trust::{Item, Standing, Store};
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use tenure_cards::trust::ItemKind;
+use tenure_cards::trust::{ItemKind, own_interpreter};
 use tenure_hosts::Interpreter;
 
 /// What was found, line by line.
@@ -57,16 +56,20 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
 
     let opened = Opened::at(&args.path)?.inspected();
     found.head(&format!("Project {}", opened.root().display()));
-    cards(&opened, &mut found);
+    let place = for_shell(&args.path);
+    cards(&opened, &place, &mut found);
     let items = opened.items();
-    let trusted = trust(&opened, &items, store.as_ref(), &mut found);
+    let trusted = trust(&opened, &items, store.as_ref(), &place, &mut found);
     interpreter(&opened, &items, trusted, &mut found);
     variables(&opened, &mut found);
 
     let sum = match (found.problems, found.warnings) {
         (0, 0) => paint(GOOD, "All is well."),
         (problems, warnings) => {
-            format!("{}, {}.", plural(problems, "problem"), plural(warnings, "warning"))
+            let parts = [(problems, "problem"), (warnings, "warning")].into_iter();
+            let parts = parts.filter(|(number, _)| *number > 0);
+            let parts: Vec<_> = parts.map(|(number, what)| plural(number, what)).collect();
+            format!("{}.", parts.join(", "))
         }
     };
     super::say(&format!("{}\n{sum}", found.text))?;
@@ -107,7 +110,8 @@ fn temporary_folder(found: &mut Findings) {
     }
 }
 
-fn cards(opened: &Opened, found: &mut Findings) {
+fn cards(opened: &Opened, place: &str, found: &mut Findings) {
+    let remedy = format!("see them with `tenure check {place}`");
     let report = opened.report();
     let sum = anstream::adapter::strip_str(&opened.summary()).to_string();
     match (report.errors(), report.warnings()) {
@@ -115,13 +119,20 @@ fn cards(opened: &Opened, found: &mut Findings) {
             found.warn("there is no card here", "write one with `tenure init`");
         }
         (0, 0) => found.good(&sum),
-        (0, _) => found.warn(&sum, "see them with `tenure check`"),
-        _ => found.bad(&sum, "see them with `tenure check`"),
+        (0, _) => found.warn(&sum, &remedy),
+        _ => found.bad(&sum, &remedy),
     }
 }
 
 /// Whether the project is trusted.
-fn trust(opened: &Opened, items: &[Item], store: Option<&Store>, found: &mut Findings) -> bool {
+fn trust(
+    opened: &Opened,
+    items: &[Item],
+    store: Option<&Store>,
+    place: &str,
+    found: &mut Findings,
+) -> bool {
+    let remedy = format!("look at it with `tenure trust review {place}`");
     let Some(store) = store else { return false };
     match store.standing(opened.root(), items) {
         Standing::Trusted if items.is_empty() => {
@@ -129,11 +140,11 @@ fn trust(opened: &Opened, items: &[Item], store: Option<&Store>, found: &mut Fin
         }
         Standing::Trusted => found.good("it is trusted"),
         Standing::Unknown => {
-            found.warn("it is not trusted yet", "look at it with `tenure trust review`");
+            found.warn("it is not trusted yet", &remedy);
             return false;
         }
         Standing::Changed(_) => {
-            found.warn("it changed since it was trusted", "look at it with `tenure trust review`");
+            found.warn("it changed since it was trusted", &remedy);
             return false;
         }
     }
@@ -143,8 +154,8 @@ fn trust(opened: &Opened, items: &[Item], store: Option<&Store>, found: &mut Fin
 /// The interpreter, where it may be asked: one that the project brings along is not run before the
 /// project is trusted.
 fn interpreter(opened: &Opened, items: &[Item], trusted: bool, found: &mut Findings) {
-    let root = opened.root();
-    let own = own_interpreter(root, opened.loaded.project.config.interpreter.as_deref());
+    let project = &opened.loaded.project;
+    let own = own_interpreter(project).map(|path| project.relative(&path));
     if let (Some(own), false) = (&own, trusted && !items.is_empty()) {
         found.warn(
             &format!("Python: {own} comes with the project and was not run"),
@@ -152,24 +163,23 @@ fn interpreter(opened: &Opened, items: &[Item], trusted: bool, found: &mut Findi
         );
         return;
     }
-    match Interpreter::find(root) {
+    if let Some(path) = project.config.interpreter.as_ref().map(|path| project.root.join(path)) {
+        match path.is_file() {
+            true => found.good(&format!("Python at {}, as tenure.toml says", path.display())),
+            false => found.bad(
+                &format!("Python: there is no {}, which tenure.toml names", path.display()),
+                "correct `interpreter` there, or remove it",
+            ),
+        }
+        return;
+    }
+    match Interpreter::find(&project.root) {
         Ok(python) => {
             found.good(&format!("Python {} at {}", python.version(), python.path().display()));
         }
         Err(error) if uses_python(opened) => found.bad(&format!("Python: {error}"), ""),
         Err(error) => found.warn(&format!("Python: {error}"), "no card here needs it"),
     }
-}
-
-fn own_interpreter(root: &Path, configured: Option<&Path>) -> Option<String> {
-    if let Some(path) = configured {
-        return Some(path.display().to_string());
-    }
-    let active = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from);
-    let active = active.filter(|folder| folder.canonicalize().is_ok_and(|it| it.starts_with(root)));
-    let folders = [".venv", "venv"].map(|name| root.join(name)).into_iter().chain(active);
-    let mut pythons = folders.map(|folder| folder.join("bin/python"));
-    pythons.find(|python| python.exists()).map(|python| python.display().to_string())
 }
 
 fn uses_python(opened: &Opened) -> bool {

@@ -3,6 +3,7 @@
 use super::project::Opened;
 use crate::args::{Dump, DumpFormat};
 use crate::exit::{Exit, Stop};
+use crate::terminal::sink::print_as_written;
 use anyhow::Result;
 use tenure_cards::dump::{Format, dump};
 
@@ -20,7 +21,7 @@ pub(super) fn run(args: &Dump) -> Result<Exit> {
         DumpFormat::Yaml => Format::Yaml,
     };
     match opened.loaded.cards.first() {
-        Some(card) => super::say(&dump(card, format))?,
+        Some(card) => print_as_written(&dump(card, format))?,
         None => anyhow::bail!("there is no card in `{}`", args.path.display()),
     }
     Ok(Exit::Ok)

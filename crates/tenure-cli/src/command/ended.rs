@@ -1,36 +1,64 @@
 //! A run that is over: its answer, its exit code, and what is said about it.
 
 use crate::exit::Exit;
+use crate::terminal::sink::print_answer;
 use crate::terminal::style::{BAD, WARN, paint};
 use crate::terminal::text::{clean_block, clean_line};
 use crate::terminal::{Screen, print_plain};
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::io::{IsTerminal as _, Write as _};
-use tenure_cards::team::{Run, TeamError};
+use std::fmt;
+use std::io::IsTerminal as _;
+use tenure_cards::team::{Run, TeamError, TeamErrorKind};
 use tenure_core::drive::TurnReport;
-use tenure_core::hook::HookFailure;
+use tenure_core::hook::{HookFailure, Limit};
 use tenure_core::{Error, Outcome};
+
+/// What a turn says whose time was up.
+const TURN_TIMED_OUT: &str = "the turn did not end within its limit";
+/// Why a run is denied that went on without an answer.
+const UNANSWERED: &str = "a question was denied because there is no terminal to ask a person on";
+
+/// What bounded the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// `--timeout`, for all of it.
+    Run(Limit),
+    /// `[limits] turn` of the project, for the turn.
+    Turn(Limit),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(limit) => write!(f, "the run did not end within {limit} (--timeout)"),
+            Self::Turn(limit) => write!(f, "the turn did not end within {limit} ([limits] turn)"),
+        }
+    }
+}
+
+/// How the team was driven, and where to.
+pub(super) struct Drove {
+    /// `None` if it was stopped before it began.
+    pub(super) result: Option<Result<Run, TeamError>>,
+    /// What failed at starts and shutdowns, beside the run.
+    pub(super) failures: Vec<HookFailure>,
+    /// The limit that held at the end.
+    pub(super) bound: Option<Bound>,
+}
 
 /// A run that is over.
 pub(super) struct Ended {
-    /// `None` if it was stopped before it began.
-    result: Option<Result<Run, TeamError>>,
-    /// What failed at starts and shutdowns, beside the run.
-    failures: Vec<HookFailure>,
+    agent: String,
+    drove: Drove,
     stopped: Option<Exit>,
     unanswered: bool,
     screen: Screen,
 }
 
 impl Ended {
-    pub(super) fn new(
-        result: Option<Result<Run, TeamError>>,
-        failures: Vec<HookFailure>,
-        stopped: Option<Exit>,
-        screen: Screen,
-    ) -> Self {
-        Self { result, failures, stopped, unanswered: false, screen }
+    pub(super) fn new(agent: &str, drove: Drove, stopped: Option<Exit>, screen: Screen) -> Self {
+        Self { agent: agent.to_owned(), drove, stopped, unanswered: false, screen }
     }
 
     /// A question came up that nobody could answer: that is a denial, however the turn went on.
@@ -49,7 +77,8 @@ impl Ended {
     }
 
     fn outcome(&self) -> Outcome {
-        match &self.result {
+        match &self.drove.result {
+            None if self.stopped == Some(Exit::TimedOut) => Outcome::TimedOut,
             None => Outcome::Cancelled,
             Some(Ok(_)) => Outcome::Ok,
             Some(Err(error)) => error.outcome(),
@@ -57,11 +86,11 @@ impl Ended {
     }
 
     fn run(&self) -> Option<&Run> {
-        self.result.as_ref().and_then(|result| result.as_ref().ok())
+        self.drove.result.as_ref().and_then(|result| result.as_ref().ok())
     }
 
     fn error(&self) -> Option<&TeamError> {
-        self.result.as_ref().and_then(|result| result.as_ref().err())
+        self.drove.result.as_ref().and_then(|result| result.as_ref().err())
     }
 
     fn report(&self) -> Option<&TurnReport> {
@@ -73,13 +102,55 @@ impl Ended {
     fn failures(&self) -> impl Iterator<Item = &HookFailure> {
         let of_turn = self.report().into_iter().flat_map(|report| &report.failures);
         let of_chat = self.run().into_iter().flat_map(|run| &run.failures);
-        of_turn.chain(of_chat).chain(&self.failures)
+        of_turn.chain(of_chat).chain(&self.drove.failures)
+    }
+
+    /// Why it did not end well, in words that say who decided it and what to do.
+    fn said(&self) -> Option<String> {
+        let Some(error) = self.error() else {
+            return match self.outcome() {
+                Outcome::TimedOut => self.drove.bound.map(|bound| format!("{bound}")),
+                _ => None,
+            };
+        };
+        let said = error.to_string();
+        Some(match error.outcome() {
+            Outcome::TimedOut if said == TURN_TIMED_OUT => {
+                self.drove.bound.map_or(said, |bound| bound.to_string())
+            }
+            // A start that failed tells it all by itself.
+            Outcome::Denied if error.kind() == TeamErrorKind::Run => match self.denier(&said) {
+                Some((hook, point)) => format!("denied by `{hook}` at {point}: {said}"),
+                None => format!("denied: {said}"),
+            },
+            Outcome::MaxSteps => {
+                format!("{said}; allow more with `request_params: {{ max_iterations: N }}`")
+            }
+            _ => match self.raised(&said) {
+                Some(place) => format!("{said} ({place})"),
+                None => said,
+            },
+        })
+    }
+
+    /// The hook that refused the turn, and its point. A guard that failed names itself.
+    fn denier(&self, said: &str) -> Option<(String, &'static str)> {
+        if self.failures().any(|failure| said.contains(&*failure.hook)) {
+            return None;
+        }
+        self.screen.denier(self.report().map(|report| report.instance), &self.agent)
+    }
+
+    /// The line of the file that raised what decided the run, if a hook told.
+    fn raised(&self, said: &str) -> Option<String> {
+        let place = self.screen.raised(self.report().map(|report| report.instance), &self.agent);
+        place.filter(|place| !said.contains(place))
     }
 
     /// Says on standard error what went wrong. Failures that changed nothing are left out where
     /// nothing but the answer is wanted.
     pub(super) fn complain(&self) {
-        let said = self.error().map(ToString::to_string);
+        let said = self.said();
         if let Some(said) = &said {
             print_plain(&format!("{} {}", paint(BAD, "error:"), clean_block(said)));
         }
@@ -98,14 +169,9 @@ impl Ended {
     /// without what could steer it on a terminal.
     pub(super) fn answer(&self) -> Result<()> {
         let Some(run) = self.run() else { return Ok(()) };
-        let stdout = std::io::stdout();
-        let text = if stdout.is_terminal() { clean_block(&run.output) } else { run.output.clone() };
-        let mut stdout = stdout.lock();
-        stdout.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            stdout.write_all(b"\n")?;
-        }
-        Ok(stdout.flush()?)
+        let is_seen = std::io::stdout().is_terminal();
+        let text = if is_seen { clean_block(&run.output) } else { run.output.clone() };
+        Ok(print_answer(&text)?)
     }
 
     /// Prints timeline and usage.
@@ -119,10 +185,10 @@ impl Ended {
         let failures: Vec<_> = self.failures().collect();
         json!({
             "type": "result",
-            "agent": self.run().map(|run| &*run.agent),
+            "agent": self.agent,
             "outcome": self.outcome().as_str(),
             "output": self.run().map(|run| &run.output),
-            "error": self.error().map(ToString::to_string),
+            "error": self.said().or_else(|| self.unanswered.then(|| UNANSWERED.to_owned())),
             "usage": report.map(|report| report.usage),
             "steps": report.map(|report| report.steps),
             "duration_ms": report.map(|report| report.duration.as_secs_f64() * 1000.0),

@@ -3,8 +3,9 @@
 use super::project::Opened;
 use crate::args::Explain;
 use crate::exit::{Exit, Stop};
+use crate::terminal::sink::print_document;
 use crate::terminal::style::{BOLD, CALM, DIM, WARN, paint};
-use crate::terminal::text::{clean_line, human};
+use crate::terminal::text::{exact, human};
 use anyhow::Result;
 use tenure_cards::team::{EntryExplanation, Explanation, Team};
 use tenure_core::hook::{Limit, Origin, Point, Policy};
@@ -31,7 +32,7 @@ pub(super) fn run(args: &Explain) -> Result<Exit> {
         }
     }
     if args.json {
-        super::say(&serde_json::to_string_pretty(&agents)?)?;
+        print_document(serde_json::to_value(&agents)?)?;
     } else {
         let texts: Vec<_> = agents.iter().map(text).collect();
         super::say(&texts.join("\n"))?;
@@ -41,15 +42,15 @@ pub(super) fn run(args: &Explain) -> Result<Exit> {
 
 /// One agent, for people.
 fn text(agent: &Explanation) -> String {
-    let name = paint(BOLD, clean_line(&agent.agent));
-    let head = format!("{}  {}", clean_line(&agent.kind), clean_line(&agent.file));
+    let name = paint(BOLD, exact(&agent.agent));
+    let head = format!("{}  {}", exact(&agent.kind), exact(&agent.file));
     let mut text = format!("{name}  {}\n", paint(DIM, head));
     let mut about = vec![format!("model {}", agent.model)];
     if !agent.tools.is_empty() {
         about.push(format!("tools {}", agent.tools.join(", ")));
     }
     about.push(format!("at most {} model calls", agent.max_steps));
-    text.push_str(&format!("  {}\n", paint(DIM, clean_line(&about.join(" · ")))));
+    text.push_str(&format!("  {}\n", paint(DIM, exact(&about.join(" · ")))));
     if agent.points.is_empty() {
         text.push_str("  no hooks\n");
     }
@@ -87,6 +88,9 @@ fn text(agent: &Explanation) -> String {
 fn row(entry: &EntryExplanation) -> [String; 4] {
     let limit = Limit::new(entry.limit).map_or_else(|_| human(entry.limit), |it| it.to_string());
     let mut rest = vec![format!("limit {limit}")];
+    if let Some(transition) = &entry.transition {
+        rest.push(format!("on {transition}"));
+    }
     if let Some(when) = &entry.when {
         rest.push(format!("when {when}"));
     }
@@ -106,12 +110,7 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
     }
     // A hook without a name of its own is called what it runs; that need not be said twice.
     let runs = if entry.runs == entry.name { "" } else { &entry.runs };
-    [
-        clean_line(&entry.name),
-        clean_line(runs),
-        entry.policy.as_str().to_owned(),
-        clean_line(&rest.join(" · ")),
-    ]
+    [exact(&entry.name), exact(runs), entry.policy.as_str().to_owned(), exact(&rest.join(" · "))]
 }
 
 /// What the order of several entries means.

@@ -17,8 +17,8 @@ mod trust;
 
 use crate::args::Command;
 use crate::exit::Exit;
+use crate::terminal::sink;
 use anyhow::Result;
-use std::io::Write as _;
 
 /// Does what was asked for.
 pub(crate) fn run(command: Command) -> Result<Exit> {
@@ -38,10 +38,5 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
 
 /// Prints text on standard output, ended by a line break.
 fn say(text: &str) -> Result<()> {
-    let mut stdout = anstream::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        stdout.write_all(b"\n")?;
-    }
-    Ok(stdout.flush()?)
+    Ok(sink::print_text(text)?)
 }

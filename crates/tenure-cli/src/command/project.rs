@@ -2,6 +2,7 @@
 
 use crate::exit::Stop;
 use crate::terminal::print_plain;
+use crate::terminal::sink;
 use crate::terminal::style::{BAD, GOOD, WARN, paint};
 use crate::terminal::text::plural;
 use crate::trust::Item;
@@ -35,6 +36,8 @@ impl Opened {
         // This program brings no registered hooks along, so a card cannot `use` any.
         let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
         let loaded = load(path, &options);
+        // Before anything of it is said.
+        sink::hide(loaded.secrets());
         Ok(Self { loaded, took: began.elapsed() })
     }
 
@@ -95,7 +98,7 @@ impl Opened {
 
     /// Everything that a run would execute.
     pub(super) fn items(&self) -> Vec<Item> {
-        tenure_cards::trust::inventory(&self.loaded).items.iter().map(Item::from).collect()
+        items_of(&self.loaded)
     }
 
     /// The error of a name that no agent here has.
@@ -111,6 +114,11 @@ impl Opened {
     pub(super) fn report(&self) -> &Report {
         &self.loaded.report
     }
+}
+
+/// Everything that a run of these cards would execute.
+pub(super) fn items_of(loaded: &Loaded) -> Vec<Item> {
+    tenure_cards::trust::inventory(loaded).items.iter().map(Item::from).collect()
 }
 
 /// Prints errors and warnings on standard error, if there are any.

@@ -1,17 +1,18 @@
 //! `tenure run`.
 
-use super::project::{Opened, complain_about};
+use super::project::{Opened, complain_about, items_of};
 use super::session::{Session, Wishes};
 use crate::args::Run;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
 use crate::terminal::{EventLines, Progress, Screen, TerminalAsker, print_json};
-use crate::trust::{Leave, admit};
+use crate::trust::{Leave, admit, confirm_unchanged};
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::atomic::Ordering;
 use tenure_cards::card::{Card, CardKind};
+use tenure_cards::diagnostic::Report;
 
 /// How many instances have a line of their own, unless the card says otherwise.
 const MOST_LINES: usize = 20;
@@ -21,7 +22,7 @@ pub(super) fn run(args: &Run) -> Result<Exit> {
     if args.json
         && let Err(error) = &result
     {
-        print_json(&not_run(&format!("{error:#}"), Stop::exit_of(error)));
+        print_json(not_run(args.agent.as_deref(), &format!("{error:#}"), Stop::exit_of(error)));
     }
     result
 }
@@ -32,7 +33,8 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
     if opened.report().has_errors() {
         opened.complain();
         if args.json {
-            print_json(&not_run("the check found errors", Exit::Check));
+            print_diagnostics(opened.report());
+            print_json(not_run(args.agent.as_deref(), "the check found errors", Exit::Check));
         }
         return Ok(Exit::Check);
     }
@@ -53,7 +55,8 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         Err(report) => {
             complain_about(&report);
             if args.json {
-                print_json(&not_run("the cards cannot be run", Exit::Check));
+                print_diagnostics(&report);
+                print_json(not_run(named.as_deref(), "the cards cannot be run", Exit::Check));
             }
             return Ok(Exit::Check);
         }
@@ -66,14 +69,17 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         complain_about(session.team().warnings());
     }
     let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
-    admit(&root, &items, leave)?;
+    admit(&root, &args.path, &items, leave)?;
+    if leave == Leave::AsRecorded {
+        confirm_unchanged(&items, &items_of(session.team().loaded()))?;
+    }
 
     let mut ended = session.run(&agent, message)?;
     if unanswered.load(Ordering::Relaxed) {
         ended = ended.unanswered();
     }
     if args.json {
-        print_json(&ended.to_json());
+        print_json(ended.to_json());
     } else {
         ended.answer()?;
     }
@@ -83,9 +89,19 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
     Ok(ended.exit())
 }
 
-fn not_run(error: &str, exit: Exit) -> serde_json::Value {
+/// What the check found, for programs: one line for each.
+fn print_diagnostics(report: &Report) {
+    for diagnostic in report.iter() {
+        let mut line = diagnostic.to_json();
+        line["type"] = "diagnostic".into();
+        print_json(line);
+    }
+}
+
+fn not_run(agent: Option<&str>, error: &str, exit: Exit) -> serde_json::Value {
     json!({
         "type": "result",
+        "agent": agent,
         "outcome": null,
         "output": null,
         "error": anstream::adapter::strip_str(error).to_string(),

@@ -1,33 +1,27 @@
 //! One run, from the start of the first agent to the end of the last.
 
-use super::ended::Ended;
+use super::ended::{Bound, Drove, Ended};
 use crate::exit::Exit;
 use crate::kill::kill_descendants;
 use crate::signal::{self, Stopper};
-use crate::terminal::Screen;
 use crate::terminal::style::{WARN, paint};
+use crate::terminal::{Screen, fresh_line, hurry};
 use anyhow::{Context as _, Result};
-use std::collections::HashSet;
 use std::time::Duration;
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
 use tenure_cards::team::{Run, Team, TeamError};
-use tenure_core::InstanceId;
 use tenure_core::ask::Asker;
-use tenure_core::event::{EventBus, EventKind, Received, Subscriber};
-use tenure_core::hook::{HookFailure, Limit};
-use tenure_core::phase::Phase;
-use tokio::time::{Instant, timeout_at};
-
-/// Longer than a shutdown takes: it is bounded by 30 s itself.
-const LONGEST_END: Duration = Duration::from_secs(35);
+use tenure_core::event::EventBus;
+use tenure_core::hook::Limit;
+use tokio::time::Instant;
 
 /// What a run says beside its cards.
 #[derive(Default)]
 pub(super) struct Wishes {
     /// The model for every agent.
     pub(super) model: Option<String>,
-    /// How long the turn may take.
+    /// How long all of it may take, from the start of the first agent to the end of the turn.
     pub(super) timeout: Option<Limit>,
 }
 
@@ -37,28 +31,31 @@ pub(super) struct Session {
     bus: EventBus,
     screen: Screen,
     stopper: Stopper,
+    timeout: Option<Limit>,
+}
+
+/// What is asked of the team.
+struct Task<'a> {
+    agent: &'a str,
+    message: String,
+    timeout: Option<Limit>,
 }
 
 impl Session {
     /// Builds the agents. Executes nothing; the error is what is wrong with the cards.
     pub(super) fn new(
-        mut loaded: Loaded,
+        loaded: Loaded,
         wishes: Wishes,
         screen: Screen,
         stopper: Stopper,
         asker: impl Asker,
     ) -> Result<Self, Report> {
-        if let Some(limit) = wishes.timeout {
-            // The shorter one counts: the project's own is a promise too.
-            let own = &mut loaded.project.config.turn_limit;
-            *own = Some(own.map_or(limit, |own| own.min(limit)));
-        }
         let bus = EventBus::new();
         let mut builder = Team::builder(loaded).events(&bus).on_ask(asker);
         if let Some(model) = wishes.model {
             builder = builder.model_override(model);
         }
-        Ok(Self { team: builder.build()?, bus, screen, stopper })
+        Ok(Self { team: builder.build()?, bus, screen, stopper, timeout: wishes.timeout })
     }
 
     pub(super) fn team(&self) -> &Team {
@@ -72,93 +69,106 @@ impl Session {
             .enable_all()
             .build()
             .context("the runtime cannot be started")?;
-        let Self { team, bus, screen, stopper } = self;
+        let Self { team, bus, screen, stopper, timeout } = self;
         let watch = screen.watch(&bus, runtime.handle());
         let told = screen.clone();
-        let first = move |exit| told.print(&stopping(exit));
-        signal::watch(stopper.clone(), first, kill_descendants)
-            .context("signals cannot be listened to")?;
-        let (result, failures) = runtime.block_on(drive(&team, &bus, &stopper, agent, message));
+        let first = move |exit| {
+            hurry();
+            told.announce(stopping(exit));
+        };
+        let kill = || {
+            kill_descendants();
+            fresh_line();
+        };
+        signal::watch(stopper.clone(), first, kill).context("signals cannot be listened to")?;
+        let task = Task { agent, message, timeout };
+        let outcome = runtime.block_on(drive(&team, &stopper, task));
+        stopper.ended();
         watch.end();
         // What is left belongs to nobody any more, and must not hold up the end of the program.
         runtime.shutdown_background();
-        Ok(Ended::new(result, failures, stopper.cause(), screen))
+        Ok(Ended::new(agent, outcome, stopper.cause(), screen))
     }
 }
 
-async fn drive(
-    team: &Team,
-    bus: &EventBus,
-    stopper: &Stopper,
-    agent: &str,
-    message: String,
-) -> (Option<Result<Run, TeamError>>, Vec<HookFailure>) {
-    let mut lives = Lives::watch(bus);
+async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
+    let deadline = task.timeout.map(|limit| (limit, Instant::now() + limit.duration()));
+    let whole = task.timeout.map(Bound::Run);
+    let time_is_up = async {
+        match deadline {
+            Some((_, deadline)) => tokio::time::sleep_until(deadline).await,
+            None => std::future::pending().await,
+        }
+        stopper.stop(Exit::TimedOut);
+    };
     let started = tokio::select! {
-        started = team.start() => Some(started),
+        biased;
         () = stopper.stopped() => None,
+        () = time_is_up => None,
+        started = team.start() => Some(started),
     };
     match started {
         Some(Ok(())) => {}
         Some(Err(error)) => {
-            lives.end().await;
-            return (Some(Err(error)), Vec::new());
+            return Drove { result: Some(Err(error)), failures: Vec::new(), bound: None };
         }
         // The start was dropped; it is rolled back in the background, and that is waited for.
         None => {
-            lives.end().await;
-            return (None, Vec::new());
+            team.settled().await;
+            return Drove { result: None, failures: Vec::new(), bound: whole };
         }
     }
     let agents: Vec<_> = team.agents().iter().filter_map(|name| team.agent(name)).collect();
+    let bound = closest(deadline, team.loaded().project.config.turn_limit);
+    let left = bound.as_ref().map(|(_, left)| *left);
+    let bound = bound.map(|(bound, _)| bound);
+    let result = match stopper.cause() {
+        Some(_) => None,
+        None if left.is_some_and(|left| left.is_zero()) => {
+            stopper.stop(Exit::TimedOut);
+            None
+        }
+        None => Some(converse(team, stopper, task, left).await),
+    };
+    team.shutdown().await;
+    let failures = agents.iter().flat_map(|agent| agent.failures()).collect();
+    Drove { result, failures, bound }
+}
+
+/// What bounds the turn, and how much time that leaves: the shorter one of what is left for the run
+/// and what the project allows a turn.
+fn closest(run: Option<(Limit, Instant)>, turn: Option<Limit>) -> Option<(Bound, Duration)> {
+    let run = run.map(|(limit, deadline)| {
+        (Bound::Run(limit), deadline.saturating_duration_since(Instant::now()))
+    });
+    let turn = turn.map(|limit| (Bound::Turn(limit), limit.duration()));
+    run.into_iter().chain(turn).min_by_key(|(_, left)| *left)
+}
+
+/// Runs the turn, and cancels it when the run is stopped, however early that was.
+async fn converse(
+    team: &Team,
+    stopper: &Stopper,
+    task: Task<'_>,
+    limit: Option<Duration>,
+) -> Result<Run, TeamError> {
+    let Task { agent, message, .. } = task;
+    let run = async {
+        match limit {
+            Some(limit) => team.run_within(Some(agent), message, limit).await,
+            None => team.run(Some(agent), message).await,
+        }
+    };
     let cancel = async {
         stopper.stopped().await;
         team.cancel();
         std::future::pending().await
     };
-    let result = tokio::select! {
-        result = team.run(Some(agent), message) => result,
+    tokio::select! {
+        // In this order: what is cancelled must have begun.
+        biased;
+        result = run => result,
         never = cancel => never,
-    };
-    team.shutdown().await;
-    let failures = agents.iter().flat_map(|agent| agent.failures()).collect();
-    (Some(result), failures)
-}
-
-/// Which instances live, from the events.
-struct Lives {
-    events: Subscriber,
-    live: HashSet<InstanceId>,
-}
-
-impl Lives {
-    fn watch(bus: &EventBus) -> Self {
-        Self { events: bus.subscribe(1 << 16), live: HashSet::new() }
-    }
-
-    /// Waits until every instance that was started has ended.
-    async fn end(&mut self) {
-        while let Some(received) = self.events.try_recv() {
-            self.note(&received);
-        }
-        let until = Instant::now() + LONGEST_END;
-        while !self.live.is_empty() {
-            match timeout_at(until, self.events.recv()).await {
-                Ok(Some(received)) => self.note(&received),
-                Ok(None) | Err(_) => return,
-            }
-        }
-    }
-
-    fn note(&mut self, received: &Received) {
-        let Received::Event(event) = received else { return };
-        if let EventKind::PhaseEntered { to, .. } = event.kind {
-            if to == Phase::Terminated {
-                self.live.remove(&event.instance);
-            } else {
-                self.live.insert(event.instance);
-            }
-        }
     }
 }
 
@@ -168,4 +178,67 @@ fn stopping(exit: Exit) -> String {
         _ => "stopping; another signal kills",
     };
     paint(WARN, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenure_cards::check::{LoadOptions, load};
+
+    /// A team of one whose model takes a minute.
+    fn slow_team(dir: &std::path::Path) -> Team {
+        let card = "---\nname: a\nmodel: script:a.json\n---\nx\n";
+        std::fs::write(dir.join("a.md"), card).expect("a card");
+        std::fs::write(dir.join("a.json"), "[{\"text\": \"late\", \"wait\": \"60s\"}]")
+            .expect("a script");
+        let loaded = load(&dir.join("a.md"), &LoadOptions::default());
+        Team::builder(loaded).build().expect("a team")
+    }
+
+    #[test]
+    fn a_stop_before_the_run_has_begun_is_not_lost() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let team = slow_team(dir.path());
+            team.start().await.expect("it starts");
+            // Often enough for whatever is left to chance.
+            for _ in 0..20 {
+                let stopper = Stopper::default();
+                stopper.stop(Exit::Terminated);
+                let task = Task { agent: "a", message: "hi".to_owned(), timeout: None };
+                let result = converse(&team, &stopper, task, None);
+                let result = tokio::time::timeout(Duration::from_secs(10), result).await;
+                let error = result.expect("it ends").expect_err("it is cancelled");
+                assert_eq!(error.outcome(), tenure_core::Outcome::Cancelled, "{error}");
+            }
+            team.shutdown().await;
+        });
+    }
+
+    #[test]
+    fn a_run_that_is_stopped_before_its_start_executes_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let team = slow_team(dir.path());
+            let stopper = Stopper::default();
+            stopper.stop(Exit::Terminated);
+            let task = Task { agent: "a", message: "hi".to_owned(), timeout: None };
+            let drove = drive(&team, &stopper, task).await;
+            assert!(drove.result.is_none());
+            assert!(team.agent("a").is_none(), "it was never started");
+        });
+    }
+
+    #[test]
+    fn the_shorter_limit_counts() {
+        let limit = |text: &str| text.parse::<Limit>().expect("a limit");
+        let run = |text| Some((limit(text), Instant::now() + limit(text).duration()));
+        let which = |run, turn| closest(run, turn).map(|(bound, _)| bound);
+        assert_eq!(which(run("1m"), Some(limit("5s"))), Some(Bound::Turn(limit("5s"))));
+        assert_eq!(which(run("1s"), Some(limit("5s"))), Some(Bound::Run(limit("1s"))));
+        assert_eq!(which(None, Some(limit("5s"))), Some(Bound::Turn(limit("5s"))));
+        assert_eq!(which(None, None), None);
+    }
 }

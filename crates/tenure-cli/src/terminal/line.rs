@@ -1,8 +1,8 @@
 //! One line of progress for each thing that matters: events in, lines out.
 
 use super::record::{Happening, Record, is_own_hook};
-use super::style::{BAD, BOLD, CALM, DIM, GOOD, WARN, paint};
-use super::text::{clean_line, human};
+use super::style::{BAD, BOLD, CALM, DIM, GOOD, PLAIN, WARN, paint};
+use super::text::{clean_line, fit, human};
 use anstyle::Style;
 use std::time::Duration;
 use tenure_core::event::EventKind;
@@ -30,6 +30,15 @@ pub(crate) struct Line {
     agent_width: usize,
     what: String,
     detail: String,
+}
+
+/// Where lines go on that were too long: below the time.
+const INDENT: usize = 12;
+/// Nobody reads more of a line that a hook printed.
+const MOST_LOG: usize = 500;
+
+fn width_of(line: &str) -> usize {
+    anstream::adapter::strip_str(line).to_string().chars().count()
 }
 
 /// No name pushes the rest of the line further than this.
@@ -64,8 +73,9 @@ impl Line {
         self
     }
 
-    /// The line with its colours.
-    pub(crate) fn render(&self) -> String {
+    /// The line with its colours. Where there are only so many columns, what does not fit goes to
+    /// lines of its own.
+    pub(crate) fn render(&self, columns: Option<usize>) -> String {
         let seconds = self.at.as_secs_f64();
         let label = paint(self.style, format_args!("{:>11}", self.label));
         let room = self.agent_width.saturating_sub(self.agent.chars().count());
@@ -77,7 +87,24 @@ impl Line {
             (true, false) => paint(DIM, &self.detail),
             (false, false) => format!("{:<15} {}", self.what, paint(DIM, &self.detail)),
         };
-        format!("{head} {:room$}{tail}", "")
+        let line = format!("{head} {:room$}{tail}", "");
+        match columns {
+            Some(columns) if width_of(&line) > columns => self.folded(head, columns),
+            _ => line,
+        }
+    }
+
+    fn folded(&self, head: String, columns: usize) -> String {
+        let mut folded = head;
+        let room = columns.saturating_sub(INDENT).max(1);
+        for (text, style) in [(&self.what, PLAIN), (&self.detail, DIM)] {
+            let text: Vec<char> = text.chars().collect();
+            for piece in text.chunks(room) {
+                let piece: String = piece.iter().collect();
+                folded.push_str(&format!("\n{:INDENT$}{}", "", paint(style, piece)));
+            }
+        }
+        folded
     }
 }
 
@@ -103,7 +130,7 @@ pub(crate) fn line_of(
         EventKind::TurnEnded { outcome, .. } if !outcome.is_ok() => {
             line(outcome_label(*outcome), BAD).what("the turn").detail(took).lasting()
         }
-        EventKind::HookEnded { hook, .. } if is_own_hook(hook) => return None,
+        EventKind::HookEnded { hook, .. } if is_own_hook(hook) || took.is_empty() => return None,
         EventKind::HookEnded { hook, point, outcome, took, .. } => {
             let detail = format!("{} {}", clean_line(hook), hook_end(*outcome, *took));
             let line = match outcome {
@@ -134,7 +161,7 @@ pub(crate) fn line_of(
             line("ANSWERED", GOOD).what(*decision).detail(format!("after {took}")).lasting()
         }
         EventKind::Log { source, line: text, .. } => line("LOG", DIM)
-            .detail(format!("{}: {}", clean_line(source), clean_line(text)))
+            .detail(format!("{}: {}", clean_line(source), fit(&clean_line(text), MOST_LOG)))
             .lasting(),
         EventKind::ResourceLeaked { resource, reason } => {
             let detail = format!("{}: {}", clean_line(resource), clean_line(reason));

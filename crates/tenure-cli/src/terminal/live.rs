@@ -1,10 +1,14 @@
 //! Live progress: a spinner line for each instance that is at work, and above them what stays.
 
 use super::record::{Instance, Record};
+use super::size;
+use super::stream::{Stream, write};
 use super::style::{BOLD, DIM, on_stderr, paint};
 use super::timeline::Charset;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use std::collections::BTreeMap;
+use std::io::Result;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often the spinners turn.
@@ -23,7 +27,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(most: usize) -> Self {
         Self {
-            bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
+            bars: MultiProgress::with_draw_target(draw_target()),
             rows: BTreeMap::new(),
             more: None,
             most: most.max(1),
@@ -144,4 +148,75 @@ fn style() -> ProgressStyle {
     ProgressStyle::with_template("{spinner:>11} {wide_msg}")
         .expect("the template is a constant, and tests draw it")
         .tick_chars(turns)
+}
+
+/// How often the lines are drawn at most, in a second.
+const REFRESH: u8 = 20;
+
+fn draw_target() -> ProgressDrawTarget {
+    ProgressDrawTarget::term_like_with_hz(Box::new(Canvas::default()), REFRESH)
+}
+
+/// The terminal behind standard error, drawn to in one go.
+#[derive(Debug, Default)]
+struct Canvas(Mutex<String>);
+
+impl Canvas {
+    fn drawn(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step(&self, cells: usize, way: char) -> Result<()> {
+        if cells > 0 {
+            self.drawn().push_str(&format!("\x1b[{cells}{way}"));
+        }
+        Ok(())
+    }
+}
+
+impl TermLike for Canvas {
+    fn width(&self) -> u16 {
+        size::terminal().map_or(80, |(columns, _)| columns.try_into().unwrap_or(u16::MAX))
+    }
+
+    fn height(&self) -> u16 {
+        size::terminal().map_or(24, |(_, rows)| rows.try_into().unwrap_or(u16::MAX))
+    }
+
+    fn move_cursor_up(&self, n: usize) -> Result<()> {
+        self.step(n, 'A')
+    }
+
+    fn move_cursor_down(&self, n: usize) -> Result<()> {
+        self.step(n, 'B')
+    }
+
+    fn move_cursor_right(&self, n: usize) -> Result<()> {
+        self.step(n, 'C')
+    }
+
+    fn move_cursor_left(&self, n: usize) -> Result<()> {
+        self.step(n, 'D')
+    }
+
+    fn write_line(&self, s: &str) -> Result<()> {
+        let mut drawn = self.drawn();
+        drawn.push_str(s);
+        drawn.push('\n');
+        Ok(())
+    }
+
+    fn write_str(&self, s: &str) -> Result<()> {
+        self.drawn().push_str(s);
+        Ok(())
+    }
+
+    fn clear_line(&self) -> Result<()> {
+        self.write_str("\r\x1b[2K")
+    }
+
+    fn flush(&self) -> Result<()> {
+        let drawn = std::mem::take(&mut *self.drawn());
+        write(Stream::Err, drawn.as_bytes())
+    }
 }

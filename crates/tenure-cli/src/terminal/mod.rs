@@ -1,21 +1,27 @@
 //! What people see: progress while a run lasts, timeline and usage at its end, and questions.
 //!
-//! [`record`] keeps what happened, [`line`], [`timeline`] and [`usage`] turn that into text; all of
-//! them are pure. [`screen`] puts text on standard error, live or line by line, and [`question`]
-//! is the only place that reads from the terminal.
+//! [`record`] keeps what happened, [`line`](mod@line), [`timeline`] and [`usage`] turn that into
+//! text; all of them are pure. [`screen`] shows a run on standard error, live or line by line;
+//! [`sink`] is the only place that prints (by way of `stream`, which is never held up for good), and [`question`] the only one that reads
+//! from the terminal.
 
 mod line;
 mod live;
 pub(crate) mod question;
 mod record;
 mod screen;
+pub(crate) mod sink;
+mod size;
+mod stream;
 pub(crate) mod style;
 pub(crate) mod text;
 mod timeline;
 mod usage;
 
 pub(crate) use question::TerminalAsker;
-pub(crate) use screen::{EventLines, Progress, Screen, print_json, print_plain};
+pub(crate) use screen::{EventLines, Progress, Screen};
+pub(crate) use sink::{print_json, print_plain};
+pub(crate) use stream::{fresh_line, hurry};
 
 #[cfg(test)]
 mod tests;

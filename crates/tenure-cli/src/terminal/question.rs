@@ -3,14 +3,15 @@
 //! One thread reads standard input, so that a question that was cancelled or expired does not eat
 //! the answer to the next one. What was typed before a question was put never answers it.
 
-use super::screen::{Screen, print_plain};
+use super::screen::Screen;
+use super::sink::{print_plain, prompt};
 use super::style::{BOLD, DIM, WARN, paint};
-use super::text::{clean_block, clean_line};
+use super::text::{clean_line, exact};
 use crate::exit::Exit;
 use crate::signal::Stopper;
 use async_trait::async_trait;
 use serde_json::Value;
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tenure_core::ask::{Answer, Ask, Asker, PendingAsk};
@@ -52,15 +53,9 @@ fn forget_typed(lines: &mut UnboundedReceiver<String>) {
 pub(crate) fn confirm(question: &str) -> bool {
     let mut lines = typed().blocking_lock();
     forget_typed(&mut lines);
-    write(&format!("{} {} ", paint(BOLD, question), paint(DIM, "[y/N]")));
+    prompt(&format!("{} {} ", paint(BOLD, question), paint(DIM, "[y/N]")));
     let answer = lines.blocking_recv().unwrap_or_default();
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
-fn write(text: &str) {
-    let mut stderr = anstream::stderr().lock();
-    // A terminal that went away answers nothing either, and that is a no.
-    drop(write!(stderr, "{text}").and_then(|()| stderr.flush()));
 }
 
 /// Puts the questions of agents to the person at the terminal. Where there is none, every question
@@ -103,7 +98,7 @@ impl Asker for TerminalAsker {
         let _quiet = self.screen.hold();
         forget_typed(&mut lines);
         print_plain(&question(ask));
-        let answer = converse(&ask.ask, &mut write, &mut lines).await;
+        let answer = converse(&ask.ask, &mut prompt, &mut lines).await;
         if answer.is_none() {
             print_plain("");
             self.stopper.stop(Exit::Cancelled);
@@ -116,12 +111,12 @@ impl Asker for TerminalAsker {
 pub(crate) fn question(ask: &PendingAsk) -> String {
     let mut text =
         format!("\n{} {} {}\n", paint(WARN, "?"), paint(BOLD, clean_line(&ask.agent)), "asks");
-    for line in clean_block(&ask.ask.prompt).lines() {
-        text.push_str(&format!("  {line}\n"));
+    for line in ask.ask.prompt.lines() {
+        text.push_str(&format!("  {}\n", exact(line)));
     }
     let shown = |value: &Value| {
         let pretty = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-        clean_block(&pretty)
+        pretty.lines().map(exact).collect::<Vec<_>>().join("\n")
     };
     if let Some(action) = &ask.ask.action {
         for line in shown(action).lines() {

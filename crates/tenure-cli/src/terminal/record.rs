@@ -87,6 +87,10 @@ pub(crate) struct Instance {
     pub(crate) doing: String,
     /// Whether it waits for somebody to ask it something.
     pub(crate) is_idle: bool,
+    /// The hook that refused last, and its point, while nothing else has come of it.
+    pub(crate) denier: Option<(Arc<str>, Point)>,
+    /// Where the last exception was raised that was logged: `file:line`.
+    pub(crate) raised: Option<String>,
     open: Vec<(Key, usize)>,
 }
 
@@ -117,6 +121,8 @@ impl Instance {
             stretches: Vec::new(),
             doing: "starting".to_owned(),
             is_idle: false,
+            denier: None,
+            raised: None,
             open: Vec::new(),
         }
     }
@@ -136,6 +142,20 @@ impl Instance {
     fn begin(&mut self, key: Key, activity: Activity, at: Duration) {
         self.open.push((key, self.stretches.len()));
         self.stretches.push(Stretch { activity, from: at, to: None });
+    }
+
+    fn is_open(&self, key: &Key) -> bool {
+        self.open.iter().any(|(other, _)| other == key)
+    }
+
+    /// Takes back what was begun last under this key.
+    fn forget(&mut self, key: &Key) {
+        let Some(open) = self.open.iter().rposition(|(other, _)| other == key) else { return };
+        let (_, gone) = self.open.remove(open);
+        self.stretches.remove(gone);
+        for (_, stretch) in self.open.iter_mut().filter(|(_, stretch)| *stretch > gone) {
+            *stretch -= 1;
+        }
     }
 
     /// Closes the stretch, and says how long it was.
@@ -172,6 +192,12 @@ impl Record {
         self.places.get(&id).map(|place| &self.instances[*place])
     }
 
+    /// The instance of this id, else the first one of this name.
+    pub(crate) fn find(&self, id: Option<InstanceId>, name: &str) -> Option<&Instance> {
+        let named = || self.instances.iter().find(|it| it.name == name);
+        id.and_then(|id| self.instance(id)).or_else(named)
+    }
+
     /// Takes note of an event. Returns how long what it ends has taken, if it ends something.
     pub(crate) fn note(&mut self, happening: Happening<'_>) -> Option<Duration> {
         let Happening { at, agent, instance, kind } = happening;
@@ -193,7 +219,10 @@ impl Record {
                     return Some(at.saturating_sub(it.started));
                 }
             }
-            EventKind::TurnStarted => it.begin(Key::Turn, Activity::Turn, at),
+            EventKind::TurnStarted => {
+                (it.denier, it.raised) = (None, None);
+                it.begin(Key::Turn, Activity::Turn, at);
+            }
             EventKind::TurnEnded { outcome, .. } => {
                 it.outcome = Some(*outcome);
                 return it.end(&Key::Turn, at);
@@ -206,14 +235,23 @@ impl Record {
                 it.doing = format!("hook {} at {point}", super::text::clean_line(hook));
                 it.begin(Key::Hook(hook.clone(), *point), activity, at);
             }
+            EventKind::HookSkipped { hook, point } => it.forget(&Key::Hook(hook.clone(), *point)),
+            // One that did nothing has been forgotten, and is no call.
+            EventKind::HookEnded { hook, point, .. }
+                if !it.is_open(&Key::Hook(hook.clone(), *point)) => {}
             EventKind::HookEnded { hook, point, outcome, .. } => {
                 it.hook_calls += 1;
                 let decided = matches!(outcome, Outcome::Ok | Outcome::Denied | Outcome::Cancelled);
                 it.failed_hooks += usize::from(!decided);
+                if *outcome == Outcome::Denied {
+                    // Those around it pass the refusal on.
+                    it.denier.get_or_insert_with(|| (hook.clone(), *point));
+                }
                 return it.end(&Key::Hook(hook.clone(), *point), at);
             }
             EventKind::ModelStarted { step } => {
                 it.doing = "waiting for the model".to_owned();
+                it.denier = None;
                 it.begin(Key::Model(*step), Activity::Model, at);
             }
             EventKind::ModelEnded { step, usage, .. } => {
@@ -227,6 +265,8 @@ impl Record {
             }
             EventKind::ToolEnded { call, status, .. } => {
                 let took = it.end(&Key::Tool(call.clone()), at);
+                // The model hears of it, and the turn goes on.
+                it.denier = None;
                 if matches!(status, ToolStatus::Denied) {
                     it.denied += 1;
                     it.doing = "a tool call was denied".to_owned();
@@ -238,11 +278,24 @@ impl Record {
                 it.doing = "waiting for a person".to_owned();
                 it.begin(Key::Ask(ask.clone()), Activity::Ask, at);
             }
+            EventKind::Log { line, .. } => {
+                if let Some(place) = raised_at(line) {
+                    it.raised = Some(place);
+                }
+            }
             EventKind::Answered { ask, .. } => return it.end(&Key::Ask(ask.clone()), at),
             _ => {}
         }
         None
     }
+}
+
+/// The `file:line` of a line of a Python traceback.
+fn raised_at(line: &str) -> Option<String> {
+    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+    let number = rest.split(',').next()?.trim();
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| format!("{file}:{number}"))
 }
 
 /// A phase as a progress line says it.

@@ -6,22 +6,24 @@
 use super::line::{Weight, line_of};
 use super::live::{Live, TICK};
 use super::record::{Happening, Record};
+use super::sink::{print_json, print_plain};
+use super::size::{columns, width};
+use super::text::clean_line;
 use super::timeline::{Charset, timeline};
 use super::usage;
 use crate::time::rfc3339;
 use serde_json::{Value, json};
-use std::io::{IsTerminal as _, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
+use tenure_core::InstanceId;
 use tenure_core::event::{Event, EventBus, Received, Subscriber};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 /// More events than these cannot wait to be shown; a run that is faster loses some of its lines.
 const WAITING: usize = 1 << 16;
-/// The width of what is printed where no terminal says its own.
-const PLAIN_WIDTH: usize = 100;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +55,22 @@ pub(crate) enum EventLines {
 
 /// Shows the progress of a run. Clones are one screen.
 #[derive(Clone)]
-pub(crate) struct Screen(Arc<Mutex<Stage>>);
+pub(crate) struct Screen {
+    stage: Arc<Mutex<Stage>>,
+    announced: Arc<Announced>,
+}
+
+/// Lines from outside, for the display thread to print. Whoever leaves one waits for nobody.
+#[derive(Default)]
+struct Announced {
+    lines: Mutex<Vec<String>>,
+    bell: Notify,
+}
 
 struct Stage {
     /// What is still to be shown.
     waiting: Option<Subscriber>,
+    announced: Arc<Announced>,
     record: Record,
     display: Display,
     events: EventLines,
@@ -86,20 +99,24 @@ impl Screen {
         };
         let began = SystemTime::now();
         let (record, waiting) = (Record::default(), None);
-        Self(Arc::new(Mutex::new(Stage { waiting, record, display, events, began })))
+        let announced = Arc::<Announced>::default();
+        let lines = announced.clone();
+        let stage = Stage { waiting, announced: lines, record, display, events, began };
+        Self { stage: Arc::new(Mutex::new(stage)), announced }
     }
 
     /// Shows what happens on `bus`, from now on.
     pub(crate) fn watch(&self, bus: &EventBus, runtime: &Handle) -> Watch {
-        // One subscription to be woken by; the other one keeps the events.
-        let bell = bus.subscribe(1);
-        let over = Arc::new(Notify::new());
-        let (screen, until, runtime) = (self.clone(), over.clone(), runtime.clone());
         {
             let mut stage = self.stage();
             stage.began = SystemTime::now();
             stage.waiting = Some(bus.subscribe(WAITING));
         }
+        // One subscription keeps the events; the other one, made after it so that it hears of each
+        // event last, is to be woken by.
+        let bell = bus.subscribe(1);
+        let over = Arc::new(Notify::new());
+        let (screen, until, runtime) = (self.clone(), over.clone(), runtime.clone());
         let thread = std::thread::spawn(move || runtime.block_on(show(&screen, bell, &until)));
         Watch { screen: self.clone(), over, thread }
     }
@@ -118,10 +135,14 @@ impl Screen {
     pub(crate) fn print(&self, line: &str) {
         let mut stage = self.stage();
         stage.catch_up();
-        match &mut stage.display {
-            Display::Live(live) => live.print(line),
-            Display::Lines | Display::Nothing => print_plain(line),
-        }
+        stage.print(line);
+    }
+
+    /// Has the display thread print a line that stays, as soon as it can. Never waits.
+    pub(crate) fn announce(&self, line: String) {
+        // Nobody holds this one while writing.
+        self.announced.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.announced.bell.notify_one();
     }
 
     /// Whether it shows no progress.
@@ -132,21 +153,40 @@ impl Screen {
     /// Prints the timeline, the usage table and the last line, unless the display shows nothing.
     pub(crate) fn conclude(&self) {
         let stage = self.stage();
-        if matches!(stage.display, Display::Nothing) {
+        // Of a run in which nothing came to life there is nothing to tell.
+        if matches!(stage.display, Display::Nothing) || stage.record.instances().is_empty() {
             return;
         }
+        let width = width();
         let mut lines = vec![String::new()];
-        lines.extend(timeline(&stage.record, width(), Charset::of_locale()));
+        lines.extend(timeline(&stage.record, width, Charset::of_locale()));
         lines.push(String::new());
-        lines.extend(usage::table(&stage.record));
+        lines.extend(usage::table(&stage.record, width));
         lines.push(String::new());
-        lines.push(usage::summary(&stage.record));
+        lines.push(usage::summary(&stage.record, width));
         lines.iter().for_each(|line| print_plain(line));
+    }
+
+    /// The hook that refused the last turn of an instance, and its point: of this one, else of the
+    /// first one of this agent.
+    pub(crate) fn denier(
+        &self,
+        id: Option<InstanceId>,
+        agent: &str,
+    ) -> Option<(String, &'static str)> {
+        let stage = self.stage();
+        let (hook, point) = stage.record.find(id, agent)?.denier.as_ref()?;
+        Some((clean_line(hook), point.as_str()))
+    }
+
+    /// Where the last exception was raised in an instance, found in the same way: `file:line`.
+    pub(crate) fn raised(&self, id: Option<InstanceId>, agent: &str) -> Option<String> {
+        self.stage().record.find(id, agent)?.raised.clone()
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {
         // A panic while drawing must not stop a run; what is left of the display is good enough.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,9 +225,11 @@ async fn show(screen: &Screen, mut bell: Subscriber, over: &Notify) {
                 Some(_) => screen.stage().catch_up(),
                 None => return,
             },
+            () = screen.announced.bell.notified() => screen.stage().catch_up(),
             () = over.notified() => return,
             () = tokio::time::sleep(TICK) => {
                 let stage = &mut *screen.stage();
+                stage.catch_up();
                 let now = stage.now();
                 if let Display::Live(live) = &mut stage.display {
                     live.tick(&stage.record, now);
@@ -208,6 +250,18 @@ impl Stage {
         while let Some(received) = self.waiting.as_mut().and_then(Subscriber::try_recv) {
             self.take(&received);
         }
+        let announced = &self.announced.lines;
+        let lines = std::mem::take(&mut *announced.lock().unwrap_or_else(PoisonError::into_inner));
+        for line in lines {
+            self.print(&line);
+        }
+    }
+
+    fn print(&mut self, line: &str) {
+        match &mut self.display {
+            Display::Live(live) => live.print(line),
+            Display::Lines | Display::Nothing => print_plain(line),
+        }
     }
 
     fn take(&mut self, received: &Received) {
@@ -219,7 +273,7 @@ impl Stage {
 
     fn take_event(&mut self, event: &Event) {
         if self.events == EventLines::Json {
-            print_json(&event_json(event));
+            print_json(event_json(event));
         }
         let at = event.time.duration_since(self.began).unwrap_or_default();
         let happening = Happening::new(event, at);
@@ -229,12 +283,12 @@ impl Stage {
             Display::Nothing => {}
             Display::Lines => {
                 if let Some(line) = line {
-                    print_plain(&line.render());
+                    print_plain(&line.render(columns()));
                 }
             }
             Display::Live(live) => {
                 if let Some(line) = line.filter(|line| line.weight == Weight::Lasting) {
-                    live.print(&line.render());
+                    live.print(&line.render(columns()));
                 }
                 live.show(&self.record, at);
             }
@@ -247,24 +301,24 @@ fn event_json(event: &Event) -> Value {
         // Nothing in an event can fail to serialise; if it ever does, the reader is told.
         json!({ "error": error.to_string() })
     });
+    durations_in_millis(&mut value["data"]);
     value["type"] = "event".into();
     value["name"] = event.name().into();
     value["time"] = rfc3339(event.time).into();
     value
 }
 
-/// Prints a line of JSON on standard output. A reader that went away does not stop a run.
-pub(crate) fn print_json(value: &Value) {
-    drop(writeln!(std::io::stdout().lock(), "{value}"));
-}
-
-/// Prints a line on standard error. A terminal that went away does not stop a run.
-pub(crate) fn print_plain(line: &str) {
-    drop(writeln!(anstream::stderr().lock(), "{line}"));
-}
-
-/// How many columns there are.
-fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
-    size.map(|size| size.ws_col as usize).filter(|columns| *columns > 0).unwrap_or(PLAIN_WIDTH)
+/// Durations as programs read them: `took` of seconds and nanoseconds becomes `took_ms`.
+fn durations_in_millis(data: &mut Value) {
+    let Some(fields) = data.as_object_mut() else { return };
+    let millis = |value: &Value| {
+        let parts = value.as_object().filter(|parts| parts.len() == 2)?;
+        let (secs, nanos) = (parts.get("secs")?.as_f64()?, parts.get("nanos")?.as_f64()?);
+        Some(secs * 1e3 + nanos / 1e6)
+    };
+    let found = fields.iter().filter_map(|(name, value)| Some((name.clone(), millis(value)?)));
+    for (name, millis) in found.collect::<Vec<_>>() {
+        fields.remove(&name);
+        fields.insert(format!("{name}_ms"), millis.into());
+    }
 }

@@ -26,7 +26,7 @@ impl Tale {
         let happening = Happening { at, agent, instance, kind: &kind };
         let took = self.record.note(happening);
         if let Some(line) = line_of(happening, took, &self.record) {
-            self.lines.push((line.weight, plain(&line.render())));
+            self.lines.push((line.weight, plain(&line.render(None))));
         }
     }
 
@@ -173,25 +173,25 @@ fn many_agents_of_different_names_are_summed_up() {
     let lines = timeline(&tale.record, 100, Charset::Unicode);
     assert_eq!(lines.len(), 24 + 2);
     assert!(lines[24].contains("+37 more agents"), "{}", lines[24]);
-    let table = usage::table(&tale.record);
+    let table = usage::table(&tale.record, 100);
     assert!(table[24].contains("+37 more agents"), "{}", table[24]);
 }
 
 #[test]
 fn usage_has_a_row_for_each_agent_and_a_total() {
-    insta::assert_snapshot!(shown(&usage::table(&crowd(3).record)));
+    insta::assert_snapshot!(shown(&usage::table(&crowd(3).record, 100)));
 }
 
 #[test]
 fn the_last_line_sums_up() {
-    insta::assert_snapshot!(plain(&usage::summary(&full_life().record)).trim());
+    insta::assert_snapshot!(plain(&usage::summary(&full_life().record, 200)).trim());
 }
 
 #[test]
 fn an_empty_run_shows_nothing() {
     let record = Record::default();
     assert!(timeline(&record, 80, Charset::Unicode).is_empty());
-    assert!(usage::table(&record).is_empty());
+    assert!(usage::table(&record, 80).is_empty());
 }
 
 #[test]
@@ -210,4 +210,50 @@ fn each_failing_end_has_its_word() {
         tale.tell(1, "a", id, kind);
         assert!(tale.all().contains(word), "{}", tale.all());
     }
+}
+
+/// The columns of the widest line.
+fn widest(lines: &[String]) -> usize {
+    let lines = lines.iter().flat_map(|line| line.lines());
+    lines.map(|line| plain(line).chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn everything_at_the_end_fits_a_narrow_terminal() {
+    let mut long = full_life();
+    let (id, name) = (InstanceId::unique(), "an-agent-with-quite-a-long-name");
+    long.phase(0, name, id, Phase::Bootstrapping);
+    long.model((42, 110), name, id, Usage::new(1_400_000, 120_000));
+    for tale in [&full_life(), &crowd(20), &crowd(149), &long] {
+        for width in 40..120 {
+            let record = &tale.record;
+            let all = [
+                timeline(record, width, Charset::Unicode),
+                usage::table(record, width),
+                vec![usage::summary(record, width)],
+            ];
+            for lines in &all {
+                assert!(widest(lines) <= width, "{width}:\n{}", shown(lines));
+            }
+            assert!(shown(&all[1]).contains("Out"), "what it cost is never left out");
+        }
+    }
+    insta::assert_snapshot!(shown(&timeline(&long.record, 40, Charset::Unicode)));
+}
+
+#[test]
+fn long_lines_of_hooks_are_cut_and_folded() {
+    let (mut record, id) = (Record::default(), InstanceId::unique());
+    let text = "word ".repeat(400);
+    let kind = EventKind::Log { source: "h.py:f".into(), stream: LogStream::Stdout, line: text };
+    let at = Duration::from_millis(5);
+    let happening = Happening { at, agent: "a", instance: id, kind: &kind };
+    record.note(happening);
+    let line = line_of(happening, None, &record).expect("a line");
+    let plainly = plain(&line.render(None));
+    assert_eq!(plainly.lines().count(), 1);
+    assert!(plainly.chars().count() < 560 && plainly.ends_with('…'), "{plainly}");
+    let narrow = plain(&line.render(Some(40)));
+    assert!(widest(std::slice::from_ref(&narrow)) <= 40, "{narrow}");
+    assert!(narrow.ends_with('…') && narrow.matches("word").count() > 80, "{narrow}");
 }

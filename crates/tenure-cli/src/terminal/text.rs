@@ -16,6 +16,20 @@ pub(crate) fn clean_line(text: &str) -> String {
     shown.collect()
 }
 
+/// Foreign text in full, on one line: what cannot be printed safely is escaped, so that nothing of
+/// it is hidden. For whatever a person agrees to.
+pub(crate) fn exact(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// Foreign text that keeps its lines and tabs, and nothing else that steers a terminal.
 pub(crate) fn clean_block(text: &str) -> String {
     // The escape sequences are found line by line, so that an unfinished one ends with its line.
@@ -95,6 +109,13 @@ mod tests {
         assert!(!shown.chars().any(char::is_control), "{shown:?}");
         assert!(!shown.contains('\u{202e}') && !shown.contains('\u{200b}'), "{shown:?}");
         assert!(shown.starts_with("ared"), "{shown:?}");
+    }
+
+    #[test]
+    fn what_is_agreed_to_is_shown_in_full() {
+        let hidden = "sh -c 'true #\x1b]0;\nrm -rf . #\x07'\u{202e}";
+        assert_eq!(exact(hidden), r"sh -c 'true #\u{1b}]0;\nrm -rf . #\u{7}'\u{202e}");
+        assert_eq!(exact("grün 🙂"), "grün 🙂");
     }
 
     #[test]

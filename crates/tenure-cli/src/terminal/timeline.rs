@@ -14,6 +14,8 @@ use std::time::Duration;
 const MOST_ROWS: usize = 24;
 /// No name takes more room than this.
 const MOST_NAME: usize = 24;
+/// The column of the start, with the space behind it.
+const START: usize = 10;
 const LEAST_BAR: usize = 10;
 const MOST_BAR: usize = 72;
 
@@ -99,17 +101,20 @@ pub(crate) fn timeline(record: &Record, width: usize, charset: Charset) -> Vec<S
         return Vec::new();
     }
     let total = record.last.max(Duration::from_micros(1));
-    let name = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-    let name = name.clamp("Agent".len(), MOST_NAME);
-    // Two before, the name, the start, the bar between its ends, and the duration.
-    let room = width.saturating_sub(2 + name + 2 + 8 + 2 + 2 + 8);
-    let bar = room.clamp(LEAST_BAR, MOST_BAR);
+    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let name = longest.clamp("Agent".len(), MOST_NAME);
+    // Two before, the name, the start, the bar between its ends, and the duration. Where that is
+    // too much, the start is left out, and then the names are cut.
+    let start = if 2 + name + 2 + START + LEAST_BAR + 2 + 8 <= width { START } else { 0 };
+    let around = 2 + 2 + start + 2 + 8;
+    let name = name.min(width.saturating_sub(around + LEAST_BAR)).max("Agent".len());
+    let bar = width.saturating_sub(around + name).clamp(LEAST_BAR, MOST_BAR);
     let mut lines = Vec::with_capacity(rows.len() + 2);
     let edge = if charset == Charset::Unicode { '│' } else { '|' };
     let scale = format!("0{:>rest$}", human(total), rest = bar.saturating_sub(1));
     lines.push(paint(
         DIM,
-        format_args!("  {:<name$}  {:>8}  {scale}  {:>8}", "Agent", "Start", "Life"),
+        format_args!("  {:<name$}  {}{scale}  {:>8}", "Agent", head(start, "Start"), "Life"),
     ));
     let mut drawn = BTreeSet::new();
     for row in &rows {
@@ -118,16 +123,28 @@ pub(crate) fn timeline(record: &Record, width: usize, charset: Charset) -> Vec<S
         let shown = fit(&row.name, name);
         let from = row.started();
         let life = row.ended(record.last).saturating_sub(from);
-        let start = format!("{:.3}s", from.as_secs_f64());
+        let began = format!("{:.3}s", from.as_secs_f64());
+        let began = head(start, &began);
+        let began = began.strip_suffix(' ').unwrap_or(&began);
+        // The edge takes the place of a space.
+        let gap = if start == 0 { " " } else { "  " };
         let edge = paint(DIM, edge);
         lines.push(format!(
-            "  {shown:<name$}  {start:>8} {edge}{}{edge} {:>8}",
+            "  {shown:<name$}{gap}{began}{edge}{}{edge} {:>8}",
             draw(&cells, charset),
             human(life)
         ));
     }
-    lines.push(legend(&drawn, charset));
+    lines.extend(legend(&drawn, charset, width));
     lines
+}
+
+/// The start of a row in its column, which may not be there.
+fn head(column: usize, text: &str) -> String {
+    match column {
+        0 => String::new(),
+        _ => format!("{text:>8}  "),
+    }
 }
 
 /// One row for each instance; where those are too many, one for each agent; where those are too
@@ -194,7 +211,7 @@ fn draw(cells: &[Option<Activity>], charset: Charset) -> String {
 }
 
 /// What the characters mean: those that were drawn.
-fn legend(drawn: &BTreeSet<char>, charset: Charset) -> String {
+fn legend(drawn: &BTreeSet<char>, charset: Charset, width: usize) -> Vec<String> {
     let kinds = [
         (Activity::Life, "alive"),
         (Activity::Turn, "turn"),
@@ -203,11 +220,22 @@ fn legend(drawn: &BTreeSet<char>, charset: Charset) -> String {
         (Activity::Ask, "asking"),
     ];
     let shown = kinds.into_iter().filter(|(kind, _)| drawn.contains(&charset.glyph(Some(*kind))));
-    let parts: Vec<_> = shown
-        .map(|(kind, name)| {
-            let glyph = paint(colour(Some(kind)), charset.glyph(Some(kind)));
-            format!("{glyph} {}", paint(DIM, name))
-        })
-        .collect();
-    format!("  {}", parts.join("   "))
+    let mut lines: Vec<String> = Vec::new();
+    let mut room = 0;
+    for (kind, name) in shown {
+        let glyph = paint(colour(Some(kind)), charset.glyph(Some(kind)));
+        let part = format!("{glyph} {}", paint(DIM, name));
+        let columns = 3 + 2 + name.len();
+        match lines.last_mut().filter(|_| columns <= room) {
+            Some(line) => {
+                line.push_str(&format!("   {part}"));
+                room -= columns;
+            }
+            None => {
+                lines.push(format!("  {part}"));
+                room = width.saturating_sub(2 + 2 + name.len());
+            }
+        }
+    }
+    lines
 }

@@ -63,8 +63,14 @@ impl Row {
     }
 }
 
-/// The usage table: a row for each agent, its clones counted in, and the total.
-pub(crate) fn table(record: &Record) -> Vec<String> {
+/// The columns that are left out first where there is no room: hooks, tool calls, model calls.
+const DISPENSABLE: [usize; 3] = [5, 4, 3];
+/// No name is cut to less than this while columns can be left out.
+const LEAST_NAME: usize = 12;
+
+/// The usage table: a row for each agent, its clones counted in, and the total; in at most `width`
+/// columns.
+pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut total = Row { name: "TOTAL".to_owned(), ..Row::default() };
     for it in record.instances() {
@@ -92,14 +98,26 @@ pub(crate) fn table(record: &Record) -> Vec<String> {
     (total.from, total.to) = (Duration::ZERO, record.last);
     let head = ["Agent", "In", "Out", "Model calls", "Tool calls", "Hooks", "Time"];
     let body: Vec<_> = rows.iter().chain([&total]).map(Row::columns).collect();
-    let width = |column: usize| {
+    let widest = |column: usize| {
         let cells = body.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].len()]).max().unwrap_or(0)
     };
-    let widths: [usize; 7] = std::array::from_fn(width);
+    let mut widths: [usize; 7] = std::array::from_fn(widest);
+    // A column that is left out has no width.
+    let needed = |widths: &[usize; 7]| -> usize {
+        widths.iter().filter(|width| **width > 0).map(|width| 2 + width).sum()
+    };
+    for column in DISPENSABLE {
+        let name = widths[0].min(LEAST_NAME);
+        if needed(&widths) - widths[0] + name > width {
+            widths[column] = 0;
+        }
+    }
+    let over = needed(&widths).saturating_sub(width);
+    widths[0] = widths[0].saturating_sub(over).max("Agent".len());
     let render = |cells: [&str; 7]| {
-        let mut line = format!("  {:<width$}", cells[0], width = widths[0]);
-        for (cell, width) in cells.iter().zip(widths).skip(1) {
+        let mut line = format!("  {:<width$}", fit(cells[0], widths[0]), width = widths[0]);
+        for (cell, width) in cells.iter().zip(widths).skip(1).filter(|(_, width)| *width > 0) {
             line.push_str(&format!("  {cell:>width$}"));
         }
         line
@@ -112,8 +130,8 @@ pub(crate) fn table(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The last line of a run.
-pub(crate) fn summary(record: &Record) -> String {
+/// The last line of a run; more than one if there is no room for it.
+pub(crate) fn summary(record: &Record, width: usize) -> String {
     let instances = record.instances();
     let all = |sum: fn(&Instance) -> usize| instances.iter().map(sum).sum::<usize>();
     let completed = instances.iter().filter(|it| it.outcome == Some(Outcome::Ok)).count();
@@ -135,13 +153,20 @@ pub(crate) fn summary(record: &Record) -> String {
     parts.push(format!("{} tokens", count(tokens)));
     let agents = plural(instances.len(), "instance");
     let time = record.last.as_secs_f64();
-    let mut line =
-        format!("    {} [{time:>7.3}s] {agents}: {}", paint(BOLD, "Summary"), parts.join(" · "));
     if record.missed > 0 {
-        line.push_str(&paint(
-            DIM,
-            format_args!(" ({} events came too fast to be shown)", count(record.missed)),
-        ));
+        parts.push(format!("{} events came too fast to be shown", count(record.missed)));
+    }
+    let mut line = format!("    {} [{time:>7.3}s] {agents}:", paint(BOLD, "Summary"));
+    let mut column = format!("    Summary [{time:>7.3}s] {agents}:").chars().count();
+    for (at, part) in parts.iter().enumerate() {
+        let part = if at == 0 { part.clone() } else { format!("· {part}") };
+        let columns = part.chars().count();
+        if column + 1 + columns > width {
+            line.push_str("\n     ");
+            column = 5;
+        }
+        line.push_str(&format!(" {part}"));
+        column += 1 + columns;
     }
     line
 }

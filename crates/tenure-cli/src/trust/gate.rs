@@ -1,7 +1,7 @@
 //! Whether a run may go on.
 
 use super::review::{beginning, changes, counts, fingerprint, listing};
-use super::store::{Item, Standing, Store};
+use super::store::{Item, Standing, Store, differences};
 use crate::exit::Stop;
 use crate::terminal::print_plain;
 use crate::terminal::question::{confirm, is_anybody_there};
@@ -19,9 +19,24 @@ pub(crate) enum Leave {
     AsRecorded,
 }
 
+/// Makes sure that what was agreed to is still what would run: files can change while somebody reads
+/// about them.
+pub(crate) fn confirm_unchanged(agreed: &[Item], now: &[Item]) -> Result<()> {
+    let changed = differences(agreed, now);
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::untrusted(format!(
+        "the project changed since it was read for this run, so nothing was executed; what is different:\n{}  \
+         run it again to be asked about that",
+        beginning(&changes(&changed))
+    ))
+    .into())
+}
+
 /// Lets the project at `root` execute `items`, or explains why not. Asks where there is somebody to
-/// ask, and remembers a yes.
-pub(crate) fn admit(root: &Path, items: &[Item], leave: Leave) -> Result<()> {
+/// ask, and remembers a yes. `asked` is what the person named: the same again shows the same items.
+pub(crate) fn admit(root: &Path, asked: &Path, items: &[Item], leave: Leave) -> Result<()> {
     if items.is_empty() || leave == Leave::ForThisCommand {
         return Ok(());
     }
@@ -47,8 +62,9 @@ pub(crate) fn admit(root: &Path, items: &[Item], leave: Leave) -> Result<()> {
                 beginning(&listing(items))
             ),
         };
+        let asked = for_shell(asked);
         return Err(Stop::untrusted(format!(
-            "{what}  review: tenure trust review {place}\n  accept: tenure trust accept {place} \
+            "{what}  review: tenure trust review {asked}\n  accept: tenure trust accept {asked} \
              --fingerprint {short}\n  once:   add --trust to the command"
         ))
         .into());
@@ -70,6 +86,9 @@ pub(crate) fn admit(root: &Path, items: &[Item], leave: Leave) -> Result<()> {
         }
     }
     print_plain(&paint(DIM, "  Read those files first if you do not know where they come from."));
+    if items.iter().any(|item| item.kind == "command") {
+        print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
+    }
     if !confirm("Trust it and go on?") {
         return Err(Stop::untrusted("not trusted; nothing was executed").into());
     }

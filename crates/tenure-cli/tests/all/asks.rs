@@ -40,6 +40,40 @@ fn without_a_terminal_it_is_denied_and_exits_5() {
     let ran = sandbox.run(RUN).exits(5).says("there is no terminal to answer on");
     assert_eq!(sandbox.read("note.txt"), "", "{ran}");
     assert_eq!(sandbox.read("stopped.txt"), "yes\n", "{ran}");
+    let ran = sandbox.run(&[RUN, &["--json", "-q"]].concat()).exits(5);
+    let result = ran.json_lines().pop().expect("a result");
+    assert_eq!(result["exit_code"], 5);
+    let error = result["error"].as_str().unwrap_or_default();
+    assert!(error.contains("no terminal to ask a person on"), "{result}");
+}
+
+#[test]
+fn what_was_typed_before_the_question_does_not_answer_it() {
+    let sandbox = clerk();
+    let hooks = HOOKS.replace(
+        "    answer = await",
+        "    import asyncio, os
+    for name in ['one', 'two']:
+        while not os.path.exists(name + '.txt'):
+            await asyncio.sleep(0.01)
+        if name == 'one':
+            await ctx.ask('Go on?', action={})
+    answer = await",
+    );
+    sandbox.write("hooks.py", &hooks);
+    let go_on = |name| format!("$ touch {}", sandbox.path(name).display());
+    let (one, two) = (go_on("one.txt"), go_on("two.txt"));
+    let talk = [
+        ("hook hooks.py:approve", "r"),
+        ("", one.as_str()),
+        ("[a]pprove", "a"),
+        ("ANSWERED", "a"),
+        ("", two.as_str()),
+        ("[a]pprove", "r"),
+        ("why?", "no"),
+    ];
+    let shown = sandbox.on_terminal(RUN, &talk).exits(0);
+    assert_eq!(sandbox.read("note.txt"), "", "{shown}");
 }
 
 #[test]

@@ -104,8 +104,39 @@ fn exit_5_if_a_guard_says_no() {
     let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: h.py:no, policy: deny }\n---\nx\n";
     let hooks = "async def no(ctx):\n    return {'deny': 'not today'}\n";
     let sandbox = Sandbox::with(&[("a.md", card), ("h.py", hooks)]);
-    let ran = sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(5).says("not today");
+    let ran = sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(5);
+    let ran = ran.says("error: denied by `h.py:no` at before_agent: not today");
     assert_eq!(ran.stdout, "");
+    let ran = sandbox.run(&["run", "a.md", "-m", "hi", "--trust", "--json", "-q"]).exits(5);
+    let result = ran.json_lines().pop().expect("a result");
+    assert_eq!(result["error"], "denied by `h.py:no` at before_agent: not today");
+}
+
+#[test]
+fn an_exception_names_the_hook_and_the_line_also_where_nothing_else_is_printed() {
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: h.py:check }\n---\nx\n";
+    let hooks = "async def check(ctx):\n    x = 1\n    raise ValueError('no database')\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("h.py", hooks)]);
+    sandbox
+        .run(&["run", "a.md", "-m", "hi", "--trust", "-q"])
+        .exits(1)
+        .says("`h.py:check`")
+        .says("before_agent")
+        .says("ValueError: no database")
+        .says("h.py:3");
+}
+
+#[test]
+fn a_run_that_cannot_start_sums_nothing_up() {
+    let card =
+        "---\nname: a\nmodel: passthrough\nlifecycle_hooks:\n  on_start: hooks.py:start\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("hooks.py", "def start(ctx):\n    pass\n")]);
+    sandbox.write("tenure.toml", "[python]\ninterpreter = \"gone/python3\"\n");
+    let mut command = sandbox.command(&["run", "a.md", "-m", "hi", "--trust"]);
+    let output = command.env("PATH", sandbox.home()).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_ne!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("0 instances"), "{said}");
 }
 
 #[test]
@@ -115,7 +146,10 @@ fn exit_6_if_the_model_comes_to_no_end() {
     let more = "function_tools: [tools.py:roll]\nrequest_params: { max_iterations: 2 }\n";
     let sandbox = scripted(&script, more);
     sandbox.write("tools.py", TOOL);
-    sandbox.run(&["run", "actor.md", "-m", "hi", "--trust"]).exits(6);
+    sandbox
+        .run(&["run", "actor.md", "-m", "hi", "--trust"])
+        .exits(6)
+        .says("max_steps = 2; allow more with `request_params: { max_iterations: N }`");
 }
 
 #[test]
@@ -126,8 +160,44 @@ fn exit_124_if_the_time_is_up_and_the_shutdown_hook_runs() {
         .write("hooks.py", "async def stop(ctx):\n    open('stopped.txt', 'w').write('yes\\n')\n");
     let ran = sandbox.run(&["run", "actor.md", "-m", "hi", "--trust", "--timeout", "300ms"]);
     let ran = ran.exits(124).says("TIMED OUT");
+    let ran = ran.says("error: the run did not end within 300ms (--timeout)");
     assert_eq!(sandbox.read("stopped.txt"), "yes\n", "{ran}");
     assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn the_time_of_the_start_counts_and_it_is_rolled_back() {
+    let card = "---\nname: a\nmodel: passthrough\nlifecycle_hooks:\n  on_start: hooks.py:start\n  on_shutdown: hooks.py:stop\n---\nx\n";
+    let hooks = "import time
+
+
+def start(ctx):
+    open('started.txt', 'w').write('yes\\n')
+    time.sleep(60)
+
+
+def stop(ctx):
+    open('stopped.txt', 'w').write('yes\\n')
+";
+    let sandbox = Sandbox::with(&[("a.md", card), ("hooks.py", hooks)]);
+    let began = std::time::Instant::now();
+    let args = ["run", "a.md", "-m", "hi", "--trust", "--json", "--timeout", "2s"];
+    let ran = sandbox.run(&args).exits(124).says("did not end within 2s");
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(sandbox.read("started.txt"), "yes\n", "{ran}");
+    assert_eq!(sandbox.read("stopped.txt"), "yes\n", "{ran}");
+    let result = ran.json_lines().pop().expect("a result");
+    assert_eq!((&result["outcome"], &result["agent"]), (&"timed_out".into(), &"a".into()));
+}
+
+#[test]
+fn the_shorter_one_of_the_two_limits_counts() {
+    let sandbox = scripted("[{\"text\": \"late\", \"wait\": \"60s\"}]", "");
+    let run = |limit| sandbox.run(&["run", "actor.md", "-m", "hi", "--timeout", limit]).exits(124);
+    sandbox.write("tenure.toml", "[limits]\nturn = \"200ms\"\n");
+    run("50s").says("the turn did not end within 200ms ([limits] turn)");
+    sandbox.write("tenure.toml", "[limits]\nturn = \"50s\"\n");
+    run("200ms").says("the run did not end within 200ms (--timeout)");
 }
 
 #[test]
@@ -145,7 +215,11 @@ fn json_is_one_object_a_line_and_ends_with_the_result() {
     let (result, events) = lines.split_last().expect("at least the result");
     assert!(events.iter().all(|line| line["type"] == "event"), "{ran}");
     assert!(events.iter().any(|line| line["name"] == "agent.phase.idle_entered"), "{ran}");
+    let ended = events.iter().find(|line| line["name"] == "agent.turn.ended").expect("a turn");
+    assert!(ended["data"]["took_ms"].as_f64().is_some_and(|took| took > 0.0), "{ended}");
+    assert!(ended["data"]["took"].is_null(), "{ended}");
     assert_eq!(result["type"], "result");
+    assert_eq!(result["agent"], "echo");
     assert_eq!(result["outcome"], "ok");
     assert_eq!(result["output"], "hello");
     assert_eq!(result["exit_code"], 0);
@@ -158,6 +232,7 @@ fn json_tells_how_it_failed() {
     let sandbox = scripted("[{\"error\": \"ill\"}]", "");
     let ran = sandbox.run(&["run", "actor.md", "-m", "hi", "--json", "-q"]).exits(1);
     let result = ran.json_lines().pop().expect("a result");
+    assert_eq!(result["agent"], "actor");
     assert_eq!(result["outcome"], "failed");
     assert_eq!(result["exit_code"], 1);
     assert!(result["error"].as_str().is_some_and(|it| it.contains("ill")), "{result}");
@@ -181,6 +256,20 @@ fn colours_obey_the_usual_variables() {
     assert!(!run(&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "")]).contains('\u{1b}'));
     let on_terminal = |args: &[&str]| sandbox.on_terminal(args, &[]).stdout;
     assert!(on_terminal(&["run", "echo.md", "-m", "hi"]).contains("COMPLETED\u{1b}["));
+}
+
+#[test]
+fn what_is_printed_fits_the_columns_there_are() {
+    let more = "lifecycle_hooks:\n  on_start: hooks.py:start\n";
+    let sandbox = scripted("[\"done\"]", more);
+    sandbox.write("hooks.py", "async def start(ctx):\n    print('word ' * 60)\n");
+    let mut command = sandbox.command(&["run", "actor.md", "-m", "hi", "--trust"]);
+    let output = command.env("COLUMNS", "40").output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("TOTAL"), "{said}");
+    for line in said.lines() {
+        assert!(line.chars().count() <= 40, "{line:?} in\n{said}");
+    }
 }
 
 #[test]

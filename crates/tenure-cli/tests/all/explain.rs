@@ -32,3 +32,14 @@ fn g12_as_json() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+#[test]
+fn g12_a_hook_of_a_transition_says_which() {
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: \"bootstrapping -> idle\", run: [\"true\"], name: up }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    sandbox.run(&["explain"]).exits(0).prints("on bootstrapping -> idle");
+    sandbox
+        .run(&["explain", "--json"])
+        .exits(0)
+        .prints("\"transition\": \"bootstrapping -> idle\"");
+}

@@ -9,6 +9,7 @@ mod help;
 mod init;
 mod nothing_runs;
 mod run;
+mod secrets;
 mod signals;
 mod support;
 mod trust;

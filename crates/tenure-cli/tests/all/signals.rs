@@ -165,3 +165,102 @@ fn a_command_that_hangs_is_killed_too() {
     nobody_is_left_with(&sandbox.home().to_string_lossy());
     drop(ran);
 }
+
+/// Ends within the time, or the test fails and the program is killed.
+#[track_caller]
+fn ends_within(mut child: Child, time: Duration) -> Option<i32> {
+    let until = Instant::now() + time;
+    loop {
+        if let Some(status) = child.try_wait().expect("it can be waited for") {
+            return status.code();
+        }
+        if Instant::now() > until {
+            child.kill().expect("it can be killed");
+            panic!("it did not end within {time:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Hooks that print far more than any pipe holds.
+const LOUD: &str = "import time
+
+
+def stop(ctx):
+    open('stopping.txt', 'w').write('yes\\n')
+    time.sleep(REST)
+    open('stopped.txt', 'w').write('yes\\n')
+
+
+async def busy(ctx):
+    for _ in range(5000):
+        print('x' * 200)
+    open('busy.txt', 'w').write('yes\\n')
+";
+
+/// An agent whose hook has filled both streams, which nobody reads.
+fn loud(rest: &str) -> Sandbox {
+    let card = CARD
+        .replace("  on_start: hooks.py:start\n", "")
+        .replace("on_shutdown: hooks.py:stop", "on_shutdown: { run: hooks.py:stop, timeout: 300s }")
+        .replace("---\nx", "hooks:\n  - { on: before_model, run: hooks.py:busy }\n---\nx");
+    Sandbox::with(&[
+        ("a.md", &card),
+        ("hooks.py", &LOUD.replace("REST", rest)),
+        ("a.json", "[{\"text\": \"late\", \"wait\": \"60s\"}]"),
+    ])
+}
+
+#[test]
+fn a_stream_that_nobody_reads_does_not_keep_a_run_from_being_stopped() {
+    for more in [&["--trust"][..], &["--trust", "--json", "-q"][..]] {
+        let sandbox = loud("0");
+        let mut child = start(&sandbox, &[&["run", "a.md", "-m", "hi"], more].concat());
+        // Kept open, and never read.
+        let pipes = (child.stdout.take(), child.stderr.take());
+        sandbox.wait_for("busy.txt");
+        send(&child, rustix::process::Signal::TERM);
+        assert_eq!(ends_within(child, Duration::from_secs(10)), Some(143), "{more:?}");
+        assert_eq!(sandbox.read("stopped.txt"), "yes\n");
+        drop(pipes);
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_reads_does_not_keep_the_second_signal_from_killing() {
+    let sandbox = loud("3600");
+    let mut child = start(&sandbox, &["run", "a.md", "-m", "hi", "--trust"]);
+    let pipes = (child.stdout.take(), child.stderr.take());
+    sandbox.wait_for("busy.txt");
+    send(&child, rustix::process::Signal::TERM);
+    sandbox.wait_for("stopping.txt");
+    send(&child, rustix::process::Signal::TERM);
+    assert_eq!(ends_within(child, Duration::from_secs(10)), Some(143));
+    assert_eq!(sandbox.read("stopped.txt"), "");
+    nobody_is_left_with(&sandbox.home().to_string_lossy());
+    drop(pipes);
+}
+
+#[test]
+fn a_reader_that_pauses_loses_nothing() {
+    let sandbox = loud("0");
+    sandbox.write("a.json", "[\"done\"]");
+    // More than a pipe holds, and less than is kept of a hook.
+    sandbox.write("hooks.py", &LOUD.replace("REST", "0").replace("5000", "1000"));
+    let mut child = start(&sandbox, &["run", "a.md", "-m", "hi", "--trust"]);
+    sandbox.wait_for("stopped.txt");
+    // Longer than anybody is waited for once the program is told to end.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(child.try_wait().expect("it can be waited for").is_none(), "it waits for its reader");
+    let ran = end(child).exits(0).says("Summary");
+    assert_eq!(ran.stderr.lines().filter(|line| line.contains("busy: xxx")).count(), 1000);
+}
+
+#[test]
+fn the_second_ctrl_c_leaves_the_terminal_on_a_fresh_line() {
+    let sandbox = loud("3600");
+    sandbox.write("hooks.py", &LOUD.replace("REST", "3600").replace("5000", "1"));
+    let talk = [("waiting for the model", "^C"), ("hooks.py:stop at on_shutdown", "^C")];
+    let shown = sandbox.on_terminal(&["run", "a.md", "-m", "hi", "--trust"], &talk).exits(130);
+    assert!(shown.stdout.ends_with("\r\n"), "{shown:?}");
+}

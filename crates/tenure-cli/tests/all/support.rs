@@ -110,7 +110,7 @@ impl Sandbox {
     }
 
     /// Runs the program on a pseudo-terminal. `talk` is pairs of what to wait for and what to type
-    /// then; `^C` and `^D` are those keys.
+    /// then; `^C` and `^D` are those keys, and `$ …` is a shell command that is run instead.
     pub(crate) fn on_terminal(&self, args: &[&str], talk: &[(&str, &str)]) -> Ran {
         let script = self.home().join("terminal.py");
         std::fs::write(&script, include_str!("terminal.py")).expect("the script");

@@ -2,6 +2,8 @@
 
     terminal.py '[["wait for", "type"], ...]' program args...
 
+Where what to type begins with "$ ", it is run by a shell in its place.
+
 What the terminal shows is printed, and the program's exit code is passed on.
 """
 
@@ -9,6 +11,7 @@ import json
 import os
 import pty
 import select
+import subprocess
 import sys
 import time
 
@@ -40,6 +43,9 @@ def main() -> int:
                 break
             searched = at + len(talk[0][0].encode())
             answer = talk.pop(0)[1]
+            if answer.startswith("$ "):
+                subprocess.run(answer[2:], shell=True, check=True)
+                continue
             os.write(fd, KEYS.get(answer, answer.encode() + b"\n"))
     else:
         os.kill(pid, 9)

@@ -144,3 +144,92 @@ fn a_script_that_a_command_runs_is_hashed() {
     sandbox.write("audit.sh", "echo '{}' # changed\n");
     sandbox.run(RUN).exits(4).says("changed");
 }
+
+#[test]
+fn g13_a_file_that_changes_while_the_question_is_put_does_not_run() {
+    let card = "---\nname: a\nmodel: passthrough\nlifecycle_hooks:\n  on_start: hooks.py:start\nhooks:\n  - { on: before_agent, run: [\"sh\", \"audit.sh\"] }\n---\nx\n";
+    let hooks = HOOKS.replace("async", "import lib\nasync");
+    for (file, text) in [("audit.sh", "touch ran.txt"), ("lib.py", "open('ran.txt', 'w')")] {
+        let sandbox = Sandbox::with(&[
+            ("a.md", card),
+            ("hooks.py", &hooks),
+            ("lib.py", ""),
+            ("audit.sh", "echo '{}'\n"),
+        ]);
+        let change = format!("$ echo \"{text}\" > {file}");
+        let talk = [("[y/N]", &*change), ("", "y")];
+        let shown = sandbox.on_terminal(RUN, &talk).exits(4);
+        assert!(shown.stdout.contains("changed since it was read"), "{shown}");
+        assert!(shown.stdout.contains(file), "{shown}");
+        assert!(!sandbox.path("ran.txt").exists(), "{shown}");
+        // What was agreed to is what was shown, so the new contents are asked about.
+        sandbox.run(RUN).exits(4).says(file);
+    }
+}
+
+#[test]
+fn g13_the_python_source_that_was_shown_is_the_one_that_runs() {
+    let sandbox = project();
+    let change = "$ echo \"async def start(ctx): open('evil.txt', 'w')\" > hooks.py";
+    sandbox.on_terminal(RUN, &[("[y/N]", change), ("", "y")]).exits(0);
+    assert_eq!(sandbox.read("ran.txt"), "yes\n");
+    assert!(!sandbox.path("evil.txt").exists());
+    sandbox.run(RUN).exits(4).says("hooks.py");
+}
+
+#[test]
+fn a_relative_folder_of_the_path_leads_to_nothing_in_the_project() {
+    let card = "---\nname: a\nmodel: script:a.json\nshell: true\nlifecycle_hooks:\n  on_start: hooks.py:start\nhooks:\n  - { on: before_agent, run: [\"sh\", \"audit.sh\"] }\n---\nx\n";
+    let script = r#"[{"call": "execute", "with": {"command": "cat /dev/null"}}, "done"]"#;
+    let fake = "#!/bin/sh\ntouch \"$(dirname \"$0\")/fake.txt\"\n";
+    let sandbox = Sandbox::with(&[
+        ("a.md", card),
+        ("a.json", script),
+        ("hooks.py", HOOKS),
+        ("audit.sh", "cat > /dev/null; echo '{}'\n"),
+    ]);
+    for name in ["sh", "cat", "python3", "python"] {
+        sandbox.write(name, fake);
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(sandbox.path(name), mode).expect("its mode");
+    }
+    let path = std::env::var("PATH").expect("a search path");
+    for path in [format!(".:{path}"), format!(":{path}"), format!("./:../project:{path}")] {
+        let mut command = sandbox.command(&["run", "a.md", "-m", "hi", "--trust"]);
+        let ran = crate::support::Ran::of(command.env("PATH", path).output().expect("it starts"));
+        let ran = ran.exits(0);
+        assert_eq!(sandbox.read("ran.txt"), "yes\n", "{ran}");
+        assert!(!sandbox.path("fake.txt").exists(), "{ran}");
+    }
+}
+
+#[test]
+fn what_a_model_may_run_is_shown() {
+    let card = "---\nname: a\nmodel: passthrough\nshell: true\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    sandbox.run(RUN).exits(4).says("the model may run any command, as you");
+}
+
+#[test]
+fn g13_the_doctor_does_not_run_an_interpreter_of_a_project_that_is_not_trusted() {
+    let python = "#!/bin/sh\ntouch ran-python.txt\nexec python3 \"$@\"\n";
+    for (file, config) in
+        [(".venv/bin/python", ""), ("tools/python", "[python]\ninterpreter = \"tools/python\"\n")]
+    {
+        let sandbox = project();
+        sandbox.write("tenure.toml", config);
+        sandbox.write(file, python);
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(sandbox.path(file), mode).expect("its mode");
+        let said = format!("{file} comes with the project and was not run");
+        sandbox.run(&["doctor"]).exits(0).prints(&said);
+        sandbox.run(RUN).exits(4).says("interpreter").says(file);
+        assert!(!sandbox.path("ran-python.txt").exists(), "{file}");
+        sandbox.run(&["trust", "accept"]).exits(0);
+        sandbox.run(&["doctor"]).exits(0).prints("All is well.");
+        sandbox.run(RUN).exits(0);
+        assert!(sandbox.path("ran-python.txt").exists(), "{file} is what runs");
+        sandbox.write(file, &format!("{python}# changed\n"));
+        sandbox.run(RUN).exits(4).says("changed").says(file);
+    }
+}

@@ -264,7 +264,8 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-fn differences(accepted: &[Item], now: &[Item]) -> Vec<Change> {
+/// What is now and was not accepted as it is.
+pub(crate) fn differences(accepted: &[Item], now: &[Item]) -> Vec<Change> {
     let mut changes = Vec::new();
     for item in now {
         if accepted.iter().any(|it| it.covers(item)) {

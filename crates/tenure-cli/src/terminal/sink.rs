@@ -1,0 +1,80 @@
+//! The two streams of the program. Everything that it prints passes through here, so that no secret
+//! of a project comes out, whoever says it: a hook, a model, an error or an event.
+
+use super::stream::{Stream, write};
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io::Result;
+use std::sync::{PoisonError, RwLock};
+use tenure_cards::Secrets;
+
+/// What must not come out. It belongs to the process, as its streams do.
+static HIDDEN: RwLock<Option<Secrets>> = RwLock::new(None);
+
+/// From now on these do not come out.
+pub(crate) fn hide(secrets: Secrets) {
+    *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(secrets);
+}
+
+fn hidden() -> Secrets {
+    HIDDEN.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+}
+
+/// `text` as it may be shown, for what writes to the terminal by itself.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    hidden().redact(text)
+}
+
+/// Prints text on standard output, ended by a line break, with its colours where they are seen.
+pub(crate) fn print_text(text: &str) -> Result<()> {
+    print_as_written(&shown(text))
+}
+
+/// The same for what holds nothing but what a file says, and must not differ from it.
+pub(crate) fn print_as_written(text: &str) -> Result<()> {
+    let text = dressed(text, AutoStream::choice(&std::io::stdout()));
+    write(Stream::Out, ended(&text).as_bytes())
+}
+
+/// Prints an answer on standard output, ended by a line break, byte for byte.
+pub(crate) fn print_answer(text: &str) -> Result<()> {
+    write(Stream::Out, ended(&shown(text)).as_bytes())
+}
+
+/// Prints a JSON document on standard output, for people to read too.
+pub(crate) fn print_document(mut value: Value) -> Result<()> {
+    hidden().redact_json(&mut value);
+    print_as_written(&format!("{value:#}"))
+}
+
+/// Prints a line of JSON on standard output. A reader that went away does not stop a run.
+pub(crate) fn print_json(mut value: Value) {
+    hidden().redact_json(&mut value);
+    drop(write(Stream::Out, format!("{value}\n").as_bytes()));
+}
+
+/// Prints a line on standard error. A terminal that went away does not stop a run.
+pub(crate) fn print_plain(line: &str) {
+    prompt(&format!("{line}\n"));
+}
+
+/// Puts text on standard error as it is, with no line break behind it: the answer is typed there.
+pub(crate) fn prompt(text: &str) {
+    let text = shown(text);
+    let text = dressed(&text, AutoStream::choice(&std::io::stderr()));
+    // A terminal that went away answers nothing either, and that is a no.
+    drop(write(Stream::Err, text.as_bytes()));
+}
+
+fn dressed(text: &str, choice: ColorChoice) -> Cow<'_, str> {
+    match choice {
+        ColorChoice::Never => strip_str(text).to_string().into(),
+        _ => text.into(),
+    }
+}
+
+fn ended(text: &str) -> Cow<'_, str> {
+    if text.ends_with('\n') { text.into() } else { format!("{text}\n").into() }
+}
