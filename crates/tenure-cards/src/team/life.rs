@@ -315,8 +315,8 @@ impl Team {
     ///
     /// Bounded: runs have 30 s (or twice `limits.ends`, if that is more) to end, and then each agent
     /// has what its own shutdown may take, 30 s unless configured. An agent whose `on_shutdown` hangs
-    /// takes nothing from the others, so a team of n agents is over after 30 s × (n + 1) at the very
-    /// latest; [`shutdown_within`](Team::shutdown_within) sets another bound.
+    /// takes nothing from the others. What dropped runs left behind has 30 s more, so a team of n
+    /// agents is over after 30 s × (n + 2) at the very latest; [`shutdown_within`](Team::shutdown_within) sets another bound.
     ///
     /// # Cancel safety
     ///
