@@ -41,6 +41,7 @@ mod process;
 pub mod python;
 mod reply;
 mod role;
+mod site;
 mod trim;
 
 pub use command::{CommandHook, ShellTool};

@@ -1,9 +1,9 @@
 //! The hook itself.
 
 use super::exchange::Program;
-use super::place::Place;
 use crate::payload::{At, Stage, encode};
 use crate::reply::{Decision, Expect, Reply, apply};
+use crate::site::Site;
 use crate::{Environment, Role};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -103,20 +103,23 @@ impl CommandHook {
     /// Calls the command, as often as it wants to ask somebody.
     async fn say(
         &self,
-        place: &Place<'_>,
+        site: &Site<'_>,
         at: &At<'_>,
         stage: Option<Stage>,
     ) -> Result<Reply, HookError> {
-        let expect = self.expect(place.cx().hook_type(), stage.unwrap_or(Stage::Before));
+        let expect = self.expect(site.cx().hook_type(), stage.unwrap_or(Stage::Before));
         let mut answer: Option<Answer> = None;
         for _ in 0..=MOST_ASKS {
-            let call = encode(place.cx(), &self.name, at, stage, answer.as_ref());
-            let said = self.program.exchange(place.cx(), &self.name, &call).await?;
+            let call = encode(site.cx(), &self.name, at, stage, answer.as_ref());
+            let said = self.program.exchange(site.cx(), &self.name, &call).await?;
             let mut reply = Reply::parse(&said, &expect)?;
             match std::mem::take(&mut reply.decision) {
                 Decision::Ask(ask) => {
-                    place.common(&self.name, &expect, &mut reply)?;
-                    answer = Some(place.ask(&expect, ask).await?);
+                    apply::common_at(site, &self.name, &expect, &mut reply)?;
+                    if matches!(site, Site::Plain(_)) {
+                        return Err(expect.bad("nobody can be asked here"));
+                    }
+                    answer = Some(site.ask(ask).await?);
                 }
                 decision => return Ok(Reply { decision, ..reply }),
             }
@@ -190,11 +193,11 @@ impl AgentLifecycle for CommandHook {
         request: &mut ModelRequest,
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
-        let place = cx.into();
+        let site = cx.into();
         let at = At::request(&cx, request);
-        let mut reply = self.say(&place, &at, Some(Stage::Before)).await?;
+        let mut reply = self.say(&site, &at, Some(Stage::Before)).await?;
         let expect = self.expect(Point::WrapModelCall, Stage::Before);
-        place.common(&self.name, &expect, &mut reply)?;
+        apply::common_at(&site, &self.name, &expect, &mut reply)?;
         if let Some(patch) = reply.request {
             patch.apply(request);
         }
@@ -205,8 +208,13 @@ impl AgentLifecycle for CommandHook {
         }
         let response = next.call(request).await?;
         let at = At::answered(&cx, request, &response);
-        let mut reply = self.say(&place, &at, Some(Stage::After)).await?;
-        place.common(&self.name, &self.expect(Point::WrapModelCall, Stage::After), &mut reply)?;
+        let mut reply = self.say(&site, &at, Some(Stage::After)).await?;
+        apply::common_at(
+            &site,
+            &self.name,
+            &self.expect(Point::WrapModelCall, Stage::After),
+            &mut reply,
+        )?;
         match reply.decision {
             Decision::Deny(reason) => Err(Error::denied(reason).into()),
             Decision::Response(patch) => Ok(patch.over(response)),
@@ -230,10 +238,10 @@ impl AgentLifecycle for CommandHook {
         request: &mut ToolRequest,
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
-        let place = cx.into();
-        let mut reply = self.say(&place, &At::tool(&cx, request), Some(Stage::Before)).await?;
+        let site = cx.into();
+        let mut reply = self.say(&site, &At::tool(&cx, request), Some(Stage::Before)).await?;
         let expect = self.expect(Point::WrapToolCall, Stage::Before);
-        place.common(&self.name, &expect, &mut reply)?;
+        apply::common_at(&site, &self.name, &expect, &mut reply)?;
         if let Some(arguments) = reply.arguments {
             request.arguments = Value::Object(arguments);
         }
@@ -244,8 +252,13 @@ impl AgentLifecycle for CommandHook {
         }
         let output = next.call(request).await?;
         let at = At::executed(&cx, request, &output);
-        let mut reply = self.say(&place, &at, Some(Stage::After)).await?;
-        place.common(&self.name, &self.expect(Point::WrapToolCall, Stage::After), &mut reply)?;
+        let mut reply = self.say(&site, &at, Some(Stage::After)).await?;
+        apply::common_at(
+            &site,
+            &self.name,
+            &self.expect(Point::WrapToolCall, Stage::After),
+            &mut reply,
+        )?;
         match reply.decision {
             Decision::Deny(reason) => Err(Error::denied(reason).into()),
             Decision::Result(changed) => Ok(changed),

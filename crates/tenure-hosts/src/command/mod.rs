@@ -7,7 +7,6 @@
 
 mod exchange;
 mod hook;
-mod place;
 mod program;
 mod shell;
 

@@ -3,10 +3,10 @@
 use super::PythonHost;
 use super::call::{Given, Invocation, Rest, Said, Told};
 use super::host::Entry;
-use super::site::Site;
 use crate::Role;
 use crate::payload::At;
 use crate::reply::{Decision, Expect, Reply, apply};
+use crate::site::Site;
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
@@ -92,10 +92,7 @@ impl PythonHook {
             return Err(expect.bad("it returned None; a wrap returns what `next` gave it"));
         };
         let mut reply = Reply::of_value(value, &expect)?;
-        match site {
-            Site::Tool(cx) => apply::common_in_tool(&cx, &self.name, &expect, &mut reply)?,
-            other => apply::common(other.cx(), &self.name, &expect, &mut reply)?,
-        }
+        apply::common_at(&site, &self.name, &expect, &mut reply)?;
         Ok(reply.decision)
     }
 

@@ -18,7 +18,6 @@ mod interpreter;
 mod keeper;
 mod life;
 mod outbox;
-mod site;
 mod source;
 mod start;
 mod tool;

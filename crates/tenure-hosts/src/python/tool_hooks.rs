@@ -4,10 +4,10 @@ mod standing;
 
 use super::call::{Invocation, Rest, Said, Told};
 use super::host::Entry;
-use super::site::Site;
 use super::{PythonFunction, PythonHost, lock};
 use crate::payload::{At, Response};
 use crate::reply::RequestPatch;
+use crate::site::Site;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use standing::{Standing, patch};

@@ -5,9 +5,10 @@
 
 use super::keys::Expect;
 use super::parse::{Decision, Reply};
+use crate::site::Site;
 use serde_json::{Map, Value};
 use tenure_core::Error;
-use tenure_core::context::{Cx, ToolCx};
+use tenure_core::context::Cx;
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::event::LogStream;
 use tenure_core::hook::{After, Flow, HookAction, HookError};
@@ -24,15 +25,15 @@ pub(crate) fn common(
     effects(cx, hook, expect, reply, write)
 }
 
-/// The same in a tool's hook, where writes take effect when the batch is committed.
-pub(crate) fn common_in_tool(
-    cx: &ToolCx<'_>,
+/// The same wherever it is called from: in a tool's hook writes take effect when the batch is
+/// committed.
+pub(crate) fn common_at(
+    site: &Site<'_>,
     hook: &str,
     expect: &Expect,
     reply: &mut Reply,
 ) -> Result<(), HookError> {
-    let write = |patch| cx.update_state(patch);
-    effects(cx, hook, expect, reply, write)
+    effects(site.cx(), hook, expect, reply, |patch| site.write_state(patch))
 }
 
 fn effects(

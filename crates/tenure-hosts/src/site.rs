@@ -1,4 +1,4 @@
-//! Where a function is called from, for what differs between the kinds of contexts.
+//! Where a hook or a tool is called from, for what differs between the kinds of contexts.
 
 use serde_json::{Map, Value};
 use tenure_core::Error;
@@ -7,7 +7,7 @@ use tenure_core::context::{ChatCx, Cx, InstanceCx, PhaseCx, ToolCx, TurnCx};
 
 /// The context of a call.
 #[derive(Clone, Copy)]
-pub(super) enum Site<'a> {
+pub(crate) enum Site<'a> {
     /// Where nobody can be asked, and no step is recorded.
     Plain(Cx<'a>),
     Chat(ChatCx<'a>),
@@ -16,7 +16,7 @@ pub(super) enum Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    pub(super) fn cx(&self) -> &Cx<'a> {
+    pub(crate) fn cx(&self) -> &Cx<'a> {
         match self {
             Self::Plain(cx) => cx,
             Self::Chat(cx) => cx,
@@ -25,7 +25,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    pub(super) async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+    pub(crate) async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
         match self {
             Self::Plain(cx) => Err(not_here("ask", cx)),
             Self::Chat(cx) => cx.ask(ask).await,
@@ -34,7 +34,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    pub(super) async fn step(
+    pub(crate) async fn step(
         &self,
         name: &str,
         effect: impl Future<Output = Result<Value, Error>> + Send,
@@ -47,7 +47,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    pub(super) fn write_state(&self, patch: Map<String, Value>) -> Result<(), Error> {
+    pub(crate) fn write_state(&self, patch: Map<String, Value>) -> Result<(), Error> {
         match self {
             Self::Tool(cx) => cx.update_state(patch),
             other => other.cx().update_state(patch),
@@ -55,7 +55,7 @@ impl<'a> Site<'a> {
     }
 
     /// Outside a chat a worker keeps its variables itself and sends none.
-    pub(super) fn write_variables(&self, patch: Map<String, Value>) -> Result<(), Error> {
+    pub(crate) fn write_variables(&self, patch: Map<String, Value>) -> Result<(), Error> {
         match self.cx().chat_variables() {
             Some(chat) => chat.update(patch),
             None => Ok(()),
