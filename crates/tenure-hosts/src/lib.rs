@@ -36,6 +36,7 @@
 
 mod command;
 mod error;
+pub mod mcp;
 mod payload;
 mod process;
 pub mod python;

@@ -30,6 +30,8 @@ mod failing;
 mod hanging;
 mod passthrough;
 mod playback;
+#[cfg(feature = "providers")]
+pub mod provider;
 mod script;
 mod scripted;
 mod silent;

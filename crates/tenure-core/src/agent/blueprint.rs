@@ -1,8 +1,8 @@
 //! What an agent is: built once, shared by its instances.
 
+use super::tools::{Sources, ToolSet};
 use super::{Agent, AgentConfig, Inner, Label, Registry};
 use crate::ask::Asker;
-use crate::clone::AgentTool;
 use crate::error::Error;
 use crate::event::EventBus;
 use crate::hook::{Chain, Entry, Origin, Point, Policy};
@@ -10,8 +10,7 @@ use crate::kernel::Bounds;
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::state::Ownership;
-use crate::tool::{Tool, ToolSpec};
-use std::collections::HashMap;
+use crate::tool::ToolSpec;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -47,6 +46,8 @@ pub(crate) struct BlueprintInner {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) model_bounds: Bounds,
     pub(crate) tools: Arc<ToolSet>,
+    /// Where more tools come from, where there is such a place.
+    pub(crate) sources: Option<Sources>,
     pub(crate) ownership: Arc<Ownership>,
     pub(crate) tracker: TaskTracker,
     /// Where an instance was first started: for ends that begin outside of any runtime.
@@ -71,9 +72,18 @@ impl Blueprint {
         &self.0.config
     }
 
-    /// The tools that the model may ask for.
+    /// The tools that the agent was built with.
     pub fn tools(&self) -> &[Arc<ToolSpec>] {
         &self.0.tools.specs
+    }
+
+    /// The tools that the model may ask for as of now: those it was built with, and those of its
+    /// [sources](crate::tool::ToolSource).
+    pub fn current_tools(&self) -> Arc<[Arc<ToolSpec>]> {
+        match self.0.live_tools() {
+            Some(tools) => tools.specs.clone(),
+            None => self.0.tools.specs.clone(),
+        }
     }
 
     /// Waits until everything that dropped runs and dropped handles left behind has ended, for
@@ -103,6 +113,7 @@ impl Blueprint {
             model: inner.model.clone(),
             model_bounds: inner.model_bounds,
             tools: inner.tools.as_children_of(parent, asker),
+            sources: inner.sources.as_ref().map(Sources::apart),
             ownership: inner.ownership.clone(),
             tracker: inner.tracker.clone(),
             runtime: inner.runtime.clone(),
@@ -116,6 +127,13 @@ impl Blueprint {
 }
 
 impl BlueprintInner {
+    /// All tools as of now, where some of them come from elsewhere.
+    #[inline]
+    pub(crate) fn live_tools(&self) -> Option<Arc<ToolSet>> {
+        let sources = self.sources.as_ref()?;
+        Some(sources.merged(&self.tools, self.config.limits.tool))
+    }
+
     /// Notes the runtime in which an instance is started.
     #[inline]
     pub(crate) fn started_here(&self) {
@@ -172,103 +190,6 @@ impl Entrant {
             observes: entry.observes,
             inherited: entry.inherited,
         }
-    }
-}
-
-/// The tools of an agent, by name.
-pub(crate) struct ToolSet {
-    pub(crate) specs: Arc<[Arc<ToolSpec>]>,
-    tools: Box<[(Arc<dyn Tool>, Bounds)]>,
-    /// Only where a linear search would be slower.
-    index: Option<HashMap<Arc<str>, usize>>,
-}
-
-const LINEAR: usize = 12;
-
-impl ToolSet {
-    pub(crate) fn new(
-        tools: Vec<Arc<dyn Tool>>,
-        limit: Option<Duration>,
-        problems: &mut Vec<String>,
-    ) -> Self {
-        let specs: Arc<[Arc<ToolSpec>]> = tools.iter().map(|tool| Arc::new(tool.spec())).collect();
-        let mut index = HashMap::new();
-        for (at, spec) in specs.iter().enumerate() {
-            if index.insert(spec.name.clone(), at).is_some() {
-                problems.push(format!(
-                    "two tools have the name `{}`; the model could not tell them apart",
-                    spec.name
-                ));
-            }
-            if spec.name.is_empty() {
-                problems.push("a tool has no name; give it one".to_owned());
-            }
-            if spec.limit.is_some_and(|limit| limit.is_zero()) {
-                problems.push(format!(
-                    "tool `{}` has a limit of zero; give it more than zero, or leave it out",
-                    spec.name
-                ));
-            }
-        }
-        let index = (specs.len() > LINEAR).then_some(index);
-        let bounded = tools.into_iter().zip(specs.iter()).map(|(tool, spec)| {
-            let grace = Some(tool.cancel_grace());
-            (tool, Bounds { limit: spec.limit.or(limit), grace })
-        });
-        let tools = bounded.collect();
-        Self { specs, tools, index }
-    }
-
-    /// These tools, where the agents among them have the guards of `parent` too: guards come along
-    /// however deep (G11).
-    fn as_children_of(
-        self: &Arc<Self>,
-        parent: &Chain,
-        asker: Option<&Arc<dyn Asker>>,
-    ) -> Arc<Self> {
-        let adopted = |tool: &Arc<dyn Tool>| {
-            let agent = tool.as_any()?.downcast_ref::<AgentTool>()?;
-            Some(Arc::new(agent.as_child_of(parent, asker)) as Arc<dyn Tool>)
-        };
-        if !self.tools.iter().any(|(tool, _)| tool.is_composite()) {
-            return self.clone();
-        }
-        let tools = self.tools.iter();
-        let tools =
-            tools.map(|(tool, bounds)| (adopted(tool).unwrap_or_else(|| tool.clone()), *bounds));
-        Arc::new(Self {
-            specs: self.specs.clone(),
-            tools: tools.collect(),
-            index: self.index.clone(),
-        })
-    }
-
-    /// Where the tool of this name is.
-    #[inline]
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        match &self.index {
-            Some(index) => index.get(name).copied(),
-            None => self.specs.iter().position(|spec| &*spec.name == name),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn at(&self, place: usize) -> (&dyn Tool, &Bounds) {
-        let (tool, bounds) = &self.tools[place];
-        (&**tool, bounds)
-    }
-
-    pub(crate) fn spec(&self, name: &str) -> Option<&ToolSpec> {
-        self.place(name).map(|place| &*self.specs[place])
-    }
-
-    /// The error result for a tool that is not there.
-    pub(crate) fn unknown(&self, name: &str) -> String {
-        if self.specs.is_empty() {
-            return format!("there is no tool `{name}`; there are no tools at all");
-        }
-        let names: Vec<_> = self.specs.iter().map(|spec| &*spec.name).collect();
-        format!("there is no tool `{name}`; there are: {}", names.join(", "))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Building an agent.
 
-use super::blueprint::{BlueprintInner, ToolSet, problems_error};
+use super::blueprint::{BlueprintInner, problems_error};
+use super::tools::{Sources, ToolSet};
 use super::{Agent, AgentConfig, Blueprint, Registry};
 use crate::ask::Asker;
 use crate::clone::{AgentTool, ChildOptions};
@@ -13,7 +14,7 @@ use crate::memory::Memory;
 use crate::model::{Model, ModelParams};
 use crate::phase::{PhaseHook, PhaseHookEntry};
 use crate::state::{Ownership, StateOwnership};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolSource};
 use crate::tower::{ModelLayer, ToolLayer};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -28,6 +29,7 @@ pub struct AgentBuilder {
     config: AgentConfig,
     model: Option<Arc<dyn Model>>,
     tools: Vec<Arc<dyn Tool>>,
+    sources: Vec<Arc<dyn ToolSource>>,
     children: Vec<(Blueprint, ChildOptions)>,
     registrations: Vec<Registration>,
     hooks: HookRegistry,
@@ -45,6 +47,7 @@ impl AgentBuilder {
             config,
             model: None,
             tools: Vec::new(),
+            sources: Vec::new(),
             children: Vec::new(),
             registrations: Vec::new(),
             hooks: HookRegistry::new(),
@@ -83,6 +86,12 @@ impl AgentBuilder {
     /// Adds a tool.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds tools that come and go while the agent lives.
+    pub fn tool_source(mut self, source: impl ToolSource) -> Self {
+        self.sources.push(Arc::new(source));
         self
     }
 
@@ -256,6 +265,7 @@ impl AgentBuilder {
             model,
             model_bounds,
             tools: Arc::new(tools),
+            sources: Sources::of(self.sources),
             ownership: Arc::new(ownership),
             tracker: TaskTracker::new(),
             runtime: OnceLock::new(),

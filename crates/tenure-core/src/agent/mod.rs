@@ -11,9 +11,10 @@ mod inner;
 mod instance;
 mod registry;
 mod request;
+mod tools;
 
+pub(crate) use blueprint::BlueprintInner;
 pub use blueprint::{Blueprint, Entrant};
-pub(crate) use blueprint::{BlueprintInner, ToolSet};
 pub use builder::AgentBuilder;
 pub use config::{AgentConfig, Limits};
 pub use handle::Agent;
@@ -21,3 +22,4 @@ pub use handle::WeakAgent;
 pub(crate) use inner::{Inner, Label};
 pub use registry::{AgentRegistry, Registry};
 pub use request::Request;
+pub(crate) use tools::ToolSet;

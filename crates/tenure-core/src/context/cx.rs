@@ -1,6 +1,6 @@
 //! What every context shares.
 
-use super::ExecutionContext;
+use super::{ExecutionContext, Logger};
 use crate::agent::{Agent, AgentConfig, Inner};
 use crate::chat::ContextVariables;
 use crate::error::Error;
@@ -111,6 +111,11 @@ impl<'a> Cx<'a> {
     pub fn log(&self, source: &str, stream: LogStream, line: &str) {
         let kind = || EventKind::Log { source: source.into(), stream, line: line.to_owned() };
         self.site.emit(kind);
+    }
+
+    /// The same for lines that come when no call is under way.
+    pub fn logger(&self) -> Logger {
+        Logger::of(self.site.inner)
     }
 
     /// What the orchestrator says about the request, if there is one.

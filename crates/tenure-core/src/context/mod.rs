@@ -5,8 +5,10 @@
 
 mod cx;
 mod execution;
+mod logger;
 mod points;
 
 pub use cx::{AgentView, Cx};
 pub use execution::{ContextDefect, ExecutionContext};
+pub use logger::Logger;
 pub use points::{Batch, ChatCx, InstanceCx, ModelCx, PhaseCx, ToolCx, TurnCx};

@@ -1,12 +1,14 @@
 //! A context per point.
 
 use super::Cx;
+use crate::agent::ToolSet;
 use crate::ask::{Answer, Ask};
 use crate::chat::ContextVariables;
 use crate::drive::BatchState;
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::id::RunId;
-use crate::kernel::{Carried, ScopeData};
+use crate::kernel::{Carried, ScopeData, Site};
 use crate::message::ToolCall;
 use crate::model::Usage;
 use crate::phase::Phase;
@@ -201,6 +203,17 @@ pub struct Batch<'a> {
     pub(crate) index: usize,
 }
 
+impl<'a> Batch<'a> {
+    /// The tools that the calls of the batch go to.
+    #[inline]
+    pub(crate) fn tools(self, site: &Site<'a>) -> &'a ToolSet {
+        match &self.state.tools {
+            Some(tools) => tools,
+            None => &site.inner.blueprint.tools,
+        }
+    }
+}
+
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch").field("calls", &self.calls).field("index", &self.index).finish()
@@ -257,7 +270,21 @@ impl<'a> ToolCx<'a> {
     /// What the tool says of itself; `None` for a tool that does not exist.
     pub fn tool(&self) -> Option<&'a ToolSpec> {
         let call = &self.batch.calls[self.batch.index];
-        self.site.inner.blueprint.tools.spec(&call.name)
+        self.batch.tools(self.site).spec(&call.name)
+    }
+
+    /// Says how far the call has come, for whoever listens.
+    pub fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        self.site.emit(|| {
+            let ToolCall { id, name, .. } = &self.batch.calls[self.batch.index];
+            EventKind::ToolProgress {
+                call: id.clone(),
+                tool: name.clone(),
+                done,
+                total,
+                message: message.map(str::to_owned),
+            }
+        });
     }
 
     /// Whether an `after_model` hook approved the batch.

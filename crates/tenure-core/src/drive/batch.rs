@@ -1,12 +1,14 @@
 //! The state that the tool calls of one response share, and the phase that follows from it.
 
 use super::turn::Turn;
+use crate::agent::ToolSet;
 use crate::context::{Batch, Cx};
 use crate::kernel::Site;
 use crate::phase::Phase;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 /// What one write of a call wants written, all or none.
@@ -17,6 +19,8 @@ type Patch = Vec<(String, Value)>;
 pub struct BatchState {
     /// Which model call of the turn asked for them.
     pub(crate) step: usize,
+    /// The tools that the model was shown, where they come and go.
+    pub(crate) tools: Option<Arc<ToolSet>>,
     pub(crate) approved: bool,
     /// Bodies that run.
     running: AtomicU32,
@@ -33,6 +37,7 @@ impl BatchState {
     pub(super) fn new(step: usize, approved: bool, calls: usize, cap: usize) -> Self {
         Self {
             step,
+            tools: None,
             approved,
             running: AtomicU32::new(0),
             waiting: AtomicU32::new(0),

@@ -99,7 +99,14 @@ fn request_fingerprint(request: &ModelRequest) -> u64 {
 #[serde(rename_all = "snake_case")]
 enum Recorded {
     Ok(ModelResponse),
-    Failed { kind: ModelErrorKind, message: String, retry_after: Option<Duration>, fatal: bool },
+    Failed {
+        kind: ModelErrorKind,
+        message: String,
+        retry_after: Option<Duration>,
+        #[serde(default)]
+        status: Option<u16>,
+        fatal: bool,
+    },
 }
 
 impl Recorded {
@@ -109,6 +116,7 @@ impl Recorded {
             kind: error.kind(),
             message: error.to_string(),
             retry_after: error.retry_after(),
+            status: error.status(),
             fatal: error.is_fatal(),
         })
     }
@@ -116,10 +124,13 @@ impl Recorded {
     fn into_result(self) -> Result<ModelResponse, Error> {
         match self {
             Self::Ok(response) => Ok(response),
-            Self::Failed { kind, message, retry_after, fatal } => {
+            Self::Failed { kind, message, retry_after, status, fatal } => {
                 let mut error = ModelError::new(kind, message);
                 if let Some(after) = retry_after {
                     error = error.with_retry_after(after);
+                }
+                if let Some(status) = status {
+                    error = error.with_status(status);
                 }
                 if fatal {
                     error = error.fatal();

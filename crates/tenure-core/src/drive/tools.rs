@@ -30,8 +30,9 @@ pub(super) async fn call_tools(
     let config = turn.inner.config();
     let history = work.request.messages.history();
     let calls = history.last().map(Message::calls).unwrap_or_default();
-    let state =
+    let mut state =
         BatchState::new(turn.steps_made(), approved, calls.len(), config.max_parallel_tools);
+    state.tools = work.tools.clone();
     let mut denied = true;
     let error = if calls.len() == 1 {
         let batch = Batch { state: &state, calls, index: 0 };
@@ -204,7 +205,7 @@ async fn one_call(
         || EventKind::ToolStarted { call: call.id.clone(), tool: call.name.clone() },
         || ended(call, ToolStatus::Cancelled),
     );
-    let output = match prepare(&blueprint.tools, call, batch.index) {
+    let output = match prepare(batch.tools(site), call, batch.index) {
         Ok(mut request) => {
             let wraps = blueprint.chain.calls(Point::WrapToolCall);
             let clocks = Clocks::for_wraps(wraps.len());
@@ -308,8 +309,7 @@ fn bounded<'a>(
     cx: Cx<'a>,
     request: &'a ToolRequest,
 ) -> Bounded<'a, Result<ToolOutput, ToolError>> {
-    let blueprint = &cx.site.inner.blueprint;
-    let (tool, bounds) = blueprint.tools.at(request.tool);
+    let (tool, bounds) = batch.tools(cx.site).at(request.tool);
     let call = tool.call(ToolCx::new(cx, batch), &request.arguments);
     Bounded::new(call, cx.site, cx.clock, bounds)
 }
@@ -321,7 +321,7 @@ async fn attended_call(
     cx: Cx<'_>,
     request: &ToolRequest,
 ) -> Result<ToolOutput, Error> {
-    let composite = cx.site.inner.blueprint.tools.at(request.tool).0.is_composite();
+    let composite = batch.tools(cx.site).at(request.tool).0.is_composite();
     match (cx.site.steps(), cx.site.turn) {
         // The steps of a child agent are its own.
         (Some(log), Some(turn)) if !composite => {

@@ -4,7 +4,7 @@ use super::OutputCheck;
 use super::input::Input;
 use super::stream::Sink;
 use crate::BoxFuture;
-use crate::agent::Inner;
+use crate::agent::{Inner, ToolSet};
 use crate::cancel::{CancelToken, TokenLink};
 use crate::chat::ChatRun;
 use crate::context::ExecutionContext;
@@ -14,7 +14,7 @@ use crate::hook::Point;
 use crate::id::RunId;
 use crate::kernel::{ScopeData, Site, later};
 use crate::message::{Message, ToolResult};
-use crate::model::{ModelRequest, Usage};
+use crate::model::{Cost, ModelRequest, Usage};
 use crate::outcome::Outcome;
 use crate::phase::{IllegalTransition, Phase};
 use crate::step::{StepKey, StepLog, Steps};
@@ -54,7 +54,7 @@ pub(crate) struct Turn {
     pub(crate) entered: AtomicUsize,
     pub(crate) transitions: AtomicU32,
     steps_made: AtomicUsize,
-    usage: [AtomicU64; 5],
+    usage: [AtomicU64; 7],
     rare: OnceLock<Box<Rare>>,
     released: AtomicBool,
 }
@@ -95,6 +95,8 @@ pub(crate) struct Work {
     pub(crate) input: Input,
     /// Holds the conversation: what is committed so far.
     pub(crate) request: ModelRequest,
+    /// The tools that the model was shown last, where they come and go.
+    pub(crate) tools: Option<Arc<ToolSet>>,
     pub(crate) output: Option<String>,
     pub(crate) error: Option<Error>,
     /// A jump may happen once in a turn.
@@ -278,16 +280,18 @@ impl Turn {
     }
 
     pub(crate) fn usage(&self) -> Usage {
-        let [input, output, cached, reasoning, calls] =
-            [0, 1, 2, 3, 4].map(|at| self.usage[at].load(Ordering::Relaxed));
-        Usage { input, output, cached, reasoning, calls }
+        let [input, output, cached, reasoning, calls, cost, unpriced] =
+            [0, 1, 2, 3, 4, 5, 6].map(|at| self.usage[at].load(Ordering::Relaxed));
+        let cost = Cost::from_nano_usd(cost);
+        Usage { input, output, cached, reasoning, calls, cost, unpriced }
     }
 
     pub(crate) fn charge(&self, usage: Usage) {
-        let Usage { input, output, cached, reasoning, calls } = usage;
-        for (cell, more) in self.usage.iter().zip([input, output, cached, reasoning, calls]) {
+        let Usage { input, output, cached, reasoning, calls, cost, unpriced } = usage;
+        let more = [input, output, cached, reasoning, calls, cost.nano_usd(), unpriced];
+        for (cell, more) in self.usage.iter().zip(more) {
             // Only the loop writes here.
-            cell.store(cell.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+            cell.store(cell.load(Ordering::Relaxed).saturating_add(more), Ordering::Relaxed);
         }
     }
 
@@ -423,7 +427,9 @@ impl Work {
         let config = &blueprint.config;
         let mut request = ModelRequest::default();
         request.instruction = config.instruction.clone();
-        request.tools = blueprint.tools.specs.clone();
+        if blueprint.sources.is_none() {
+            request.tools = blueprint.tools.specs.clone();
+        }
         request.params = config.params.clone();
         if let Some(schema) = options.and_then(|options| options.schema.clone()) {
             request.params.output_schema = Some(schema);
@@ -434,6 +440,7 @@ impl Work {
         Self {
             input,
             request,
+            tools: None,
             output: None,
             error: None,
             jumped: false,

@@ -54,6 +54,10 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
             turn.shifted(&site, from, Phase::AwaitingLlmResponse).await;
         }
         turn.count_step();
+        if let Some(tools) = turn.inner.blueprint.live_tools() {
+            work.request.tools = tools.specs.clone();
+            work.tools = Some(tools);
+        }
 
         // Without hooks that shape the request, the loop's own is lent; else they get a copy,
         // whose parts are shared.

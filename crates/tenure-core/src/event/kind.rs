@@ -115,6 +115,19 @@ pub enum EventKind {
         /// The tool's name.
         tool: Arc<str>,
     },
+    /// A tool says how far it has come.
+    ToolProgress {
+        /// The call's id.
+        call: Arc<str>,
+        /// The tool's name.
+        tool: Arc<str>,
+        /// How much is done.
+        done: f64,
+        /// Of how much, if that is known.
+        total: Option<f64>,
+        /// What it is at.
+        message: Option<String>,
+    },
     /// A tool call ended.
     ToolEnded {
         /// The call's id.
@@ -196,6 +209,7 @@ impl EventKind {
             Self::ModelEnded { .. } => "model.ended",
             Self::ToolStarted { .. } => "tool.started",
             Self::ToolExecuting { .. } => "tool.executing",
+            Self::ToolProgress { .. } => "tool.progress",
             Self::ToolEnded { .. } => "tool.ended",
             Self::Asked { .. } => "ask.requested",
             Self::Answered { .. } => "ask.answered",

@@ -10,6 +10,7 @@ pub use history::{History, HistoryIter};
 pub use valid::HistoryDefect;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// One message of a conversation.
@@ -81,6 +82,10 @@ pub struct ToolCall {
     pub name: Arc<str>,
     /// The arguments as the model wrote them: JSON, as yet unchecked.
     pub arguments: String,
+    /// What the provider wants to get back beside this call, in its own form: a signature of the
+    /// thoughts that led to it, for instance. Nobody else reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<Arc<Value>>,
 }
 
 impl ToolCall {
@@ -90,7 +95,7 @@ impl ToolCall {
         name: impl Into<Arc<str>>,
         arguments: impl Into<String>,
     ) -> Self {
-        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), continuation: None }
     }
 }
 

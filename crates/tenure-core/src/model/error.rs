@@ -51,6 +51,7 @@ pub struct ModelError {
     kind: ModelErrorKind,
     message: String,
     retry_after: Option<Duration>,
+    status: Option<u16>,
     fatal: bool,
     source: Option<BoxError>,
 }
@@ -58,13 +59,27 @@ pub struct ModelError {
 impl ModelError {
     /// A failure of this kind.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None, fatal: false, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            retry_after: None,
+            status: None,
+            fatal: false,
+            source: None,
+        }
     }
 
     /// The provider said when to come back.
     #[must_use]
     pub fn with_retry_after(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
+        self
+    }
+
+    /// The status of the HTTP answer that it was read from.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = Some(status);
         self
     }
 
@@ -96,6 +111,11 @@ impl ModelError {
     /// Whether the agent shuts down for it.
     pub fn is_fatal(&self) -> bool {
         self.fatal
+    }
+
+    /// The status of the HTTP answer, if there was one.
+    pub fn status(&self) -> Option<u16> {
+        self.status
     }
 
     /// How long the provider asked to wait.

@@ -8,7 +8,7 @@ mod usage;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use request::{Messages, ModelParams, ModelRequest};
-pub use usage::Usage;
+pub use usage::{Cost, Usage};
 
 use crate::context::ModelCx;
 use crate::message::{Message, ToolCall};

@@ -63,11 +63,32 @@ pub(crate) fn decode<T: DeserializeOwned>(record: Value) -> Result<T, Error> {
     })
 }
 
-/// A hash of what a step depends on, equal in every process.
+/// A hash of what a step depends on, equal in every process and whatever the order of keys.
 pub(crate) fn fingerprint<T: Serialize>(input: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
-    serde_json::to_string(input).unwrap_or_default().hash(&mut hasher);
+    hash_value(&serde_json::to_value(input).unwrap_or_default(), &mut hasher);
     hasher.finish()
+}
+
+/// The keys of an object are sorted here: whether a map keeps them sorted is decided by features of
+/// a crate that anybody in the build can turn on.
+fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            (b'{', fields.len()).hash(hasher);
+            for (key, value) in fields {
+                key.hash(hasher);
+                hash_value(value, hasher);
+            }
+        }
+        Value::Array(items) => {
+            (b'[', items.len()).hash(hasher);
+            items.iter().for_each(|item| hash_value(item, hasher));
+        }
+        scalar => scalar.to_string().hash(hasher),
+    }
 }
 
 /// The name of something that a hook or a tool does on its way: its own, so that it is the same
@@ -110,5 +131,23 @@ where
     match fresh {
         Some(value) => Ok(value),
         None => decode(record),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fingerprint;
+    use serde_json::json;
+
+    #[test]
+    fn a_fingerprint_ignores_the_order_of_keys_and_nothing_else() {
+        let print = |text: &str| {
+            fingerprint(&serde_json::from_str::<serde_json::Value>(text).expect("it is JSON"))
+        };
+        assert_eq!(print(r#"{"a":1,"b":{"c":2,"d":3}}"#), print(r#"{"b":{"d":3,"c":2},"a":1}"#));
+        assert_ne!(print(r#"{"a":1,"b":2}"#), print(r#"{"a":2,"b":1}"#));
+        assert_ne!(print("[1,2]"), print("[2,1]"));
+        assert_ne!(print("[[1],2]"), print("[1,[2]]"));
+        assert_ne!(fingerprint(&json!("1")), fingerprint(&json!(1)));
     }
 }

@@ -1,16 +1,18 @@
 //! What a tool is to an agent.
 //!
-//! The trait, what a tool says of itself, and tools made of functions. Agents as tools are in
-//! [`clone`](crate::clone).
+//! The trait, what a tool says of itself, tools made of functions, and sources of tools that change.
+//! Agents as tools are in [`clone`](crate::clone).
 
 mod error;
 mod function;
 mod param;
+mod source;
 mod spec;
 
 pub use error::ToolError;
 pub use function::FnTool;
 pub use param::ToolParam;
+pub use source::ToolSource;
 pub use spec::{Effect, ToolSpec};
 
 use crate::context::ToolCx;

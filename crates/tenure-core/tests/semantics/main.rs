@@ -10,6 +10,7 @@ mod limits;
 mod order;
 mod ownership;
 mod policy;
+mod sources;
 mod steps;
 mod support;
 mod tower;
