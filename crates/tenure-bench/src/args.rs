@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::count::Path;
-use crate::figures::{GROUPS, Group, HOSTS, concurrent::Side};
+use crate::figures::{GROUPS, Group, HOSTS, MODELS, concurrent::Side};
 use std::fmt::Write as _;
 
 /// Fewer rounds than this are for a quick look only.
@@ -9,7 +9,7 @@ const ROUNDS: usize = 200;
 
 pub(crate) enum Command {
     Help,
-    /// Measures the figures of one of the two sets.
+    /// Measures the figures of one of the sets.
     Figures(Set, Figures),
     /// Does a path so many times and nothing else; for a tool that counts instructions.
     Count {
@@ -20,6 +20,11 @@ pub(crate) enum Command {
     IdleBytes,
     /// Prints the most memory that the concurrent runs took. Run as a child, likewise.
     Peak(Side),
+    /// Echoes over MCP, and bare over the two pipes. Run as a child, by the figure of MCP.
+    Echo {
+        bare_in: String,
+        bare_out: String,
+    },
 }
 
 /// Which figures.
@@ -27,13 +32,17 @@ pub(crate) enum Command {
 pub(crate) enum Set {
     Core,
     Hosts,
+    Models,
 }
 
 impl Set {
+    const ALL: [Self; 3] = [Self::Core, Self::Hosts, Self::Models];
+
     pub(crate) fn groups(self) -> &'static [Group] {
         match self {
             Self::Core => &GROUPS,
             Self::Hosts => &HOSTS,
+            Self::Models => &MODELS,
         }
     }
 
@@ -41,6 +50,7 @@ impl Set {
         match self {
             Self::Core => "core",
             Self::Hosts => "hosts",
+            Self::Models => "models",
         }
     }
 }
@@ -63,10 +73,12 @@ pub(crate) fn help() -> String {
 
 Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
        tenure-bench hosts [--json] [--rounds N] [--only NAME]
+       tenure-bench models [--json] [--rounds N] [--only NAME]
        tenure-bench count PATH ITERATIONS
 
   core          measure the lifecycle; exit code 1 if a figure is past its limit
   hosts         measure hooks in other processes and files, likewise; needs Python 3
+  models        measure calls of providers and of MCP servers, likewise
     --json      one JSON object per line and figure; times in nanoseconds
     --rounds N  how many rounds the minimum is taken over ({ROUNDS}; below 150 for a quick look)
     --only NAME only this figure
@@ -74,7 +86,7 @@ Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
 
 Figures:"
     );
-    for set in [Set::Core, Set::Hosts] {
+    for set in Set::ALL {
         for name in set.groups().iter().flat_map(|group| group.names) {
             let _ = write!(help, "\n  {name} ({})", set.name());
         }
@@ -92,9 +104,10 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Help);
     }
     match arguments.as_slice() {
-        [] => Err("say what to do: core, hosts or count".to_owned()),
+        [] => Err("say what to do: core, hosts, models or count".to_owned()),
         ["core", options @ ..] => figures(Set::Core, options),
         ["hosts", options @ ..] => figures(Set::Hosts, options),
+        ["models", options @ ..] => figures(Set::Models, options),
         ["count", path, iterations] => Ok(Command::Count {
             path: Path::ALL
                 .into_iter()
@@ -106,6 +119,9 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         ["idle-bytes"] => Ok(Command::IdleBytes),
         ["peak", "base"] => Ok(Command::Peak(Side::Base)),
         ["peak", "tenure"] => Ok(Command::Peak(Side::Tenure)),
+        ["echo", bare_in, bare_out] => {
+            Ok(Command::Echo { bare_in: (*bare_in).to_owned(), bare_out: (*bare_out).to_owned() })
+        }
         [other, ..] => Err(format!("there is no command `{other}`")),
     }
 }
@@ -166,6 +182,7 @@ mod tests {
             ("core --only nothing", "no figure `nothing`"),
             ("core --loud", "no option `--loud`"),
             ("hosts --only wrap_ratio", "no figure `wrap_ratio`"),
+            ("models --only load_ratio", "no figure `load_ratio`"),
             ("count", "a path"),
             ("count nothing 3", "no path `nothing`"),
         ] {
@@ -179,7 +196,7 @@ mod tests {
     #[test]
     fn help_names_every_figure() {
         let help = help();
-        for name in GROUPS.iter().chain(&HOSTS).flat_map(|group| group.names) {
+        for name in GROUPS.iter().chain(&HOSTS).chain(&MODELS).flat_map(|group| group.names) {
             assert!(help.contains(name), "{name}");
         }
     }

@@ -7,12 +7,14 @@
 mod args;
 mod base;
 mod count;
+mod echo;
 mod fakes;
 mod figures;
 mod http;
 mod measure;
 mod process;
 mod report;
+mod streams;
 
 use args::{Command, Figures, Output, Set};
 use measure::Bench;
@@ -44,6 +46,7 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Count { path, iterations } => count::run(path, iterations)?,
         Command::IdleBytes => println!("{}", figures::instances::idle_bytes()?),
         Command::Peak(side) => println!("{}", figures::concurrent::peak(side)?),
+        Command::Echo { bare_in, bare_out } => echo::run(&bare_in, &bare_out)?,
     }
     Ok(ExitCode::SUCCESS)
 }

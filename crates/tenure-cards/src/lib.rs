@@ -33,9 +33,12 @@ mod nearest;
 pub mod project;
 mod python;
 pub mod schema;
+pub mod server;
 pub mod source;
+pub mod sources;
 pub mod team;
 pub mod trust;
+pub mod user;
 
 pub use build::HookCatalog;
 pub use card::{Card, Secrets};
@@ -43,3 +46,4 @@ pub use check::{LoadOptions, Loaded, load};
 pub use diagnostic::{Code, Diagnostic, Report, Severity};
 pub use project::Project;
 pub use team::{Team, TeamError};
+pub use user::UserConfig;

@@ -1,7 +1,9 @@
 //! Signals: the first one stops the run in an orderly way, the second one kills.
+//!
+//! In a chat Ctrl-C is about the turn: it reaches the run only if the turn does not end.
 
 use crate::exit::Exit;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tenure_core::CancelToken;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -13,6 +15,7 @@ pub(crate) struct Stopper {
     /// Cancelled once everything has ended and only words are left.
     ended: CancelToken,
     cause: Arc<OnceLock<Exit>>,
+    interrupts: Interrupts,
 }
 
 impl Stopper {
@@ -34,9 +37,80 @@ impl Stopper {
         self.ended.cancel();
     }
 
+    /// What Ctrl-C means before it stops the run.
+    pub(crate) fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
     /// Waits until it is stopped.
     pub(crate) async fn stopped(&self) {
         self.token.cancelled().await;
+    }
+}
+
+/// What Ctrl-C means while a person talks to agents. Without this it stops the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupts(Arc<Mutex<Talk>>);
+
+#[derive(Debug, Default)]
+struct Talk {
+    is_on: bool,
+    /// How often it was pressed since the turn, or the pause between two turns, began.
+    pressed: usize,
+    /// Cancels the turn, if there is one.
+    turn: Option<CancelToken>,
+}
+
+/// What a Ctrl-C does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Press {
+    /// The turn is cancelled.
+    Cancelled,
+    /// The turn is being cancelled already; the next one leaves.
+    StillEnding,
+    /// Nothing goes on.
+    Ignored,
+    /// The run is stopped.
+    Stops,
+}
+
+impl Interrupts {
+    /// From now on a person talks: the first Ctrl-C cancels the turn, the second one says that it
+    /// takes its time, and the third one stops the run. Between turns the first one does nothing.
+    pub(crate) fn talk(&self) {
+        self.state().is_on = true;
+    }
+
+    /// A turn begins; the token is cancelled by Ctrl-C.
+    pub(crate) fn turn_begins(&self) -> CancelToken {
+        let token = CancelToken::new();
+        let mut state = self.state();
+        (state.pressed, state.turn) = (0, Some(token.clone()));
+        token
+    }
+
+    /// The turn is over.
+    pub(crate) fn turn_ends(&self) {
+        let mut state = self.state();
+        (state.pressed, state.turn) = (0, None);
+    }
+
+    fn press(&self) -> Press {
+        let mut state = self.state();
+        state.pressed += 1;
+        match (state.is_on, state.pressed, &state.turn) {
+            (true, 1, Some(turn)) => {
+                turn.cancel();
+                Press::Cancelled
+            }
+            (true, 2, Some(_)) => Press::StillEnding,
+            (true, 1, None) => Press::Ignored,
+            _ => Press::Stops,
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, Talk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -45,10 +119,11 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Listens for SIGINT, SIGTERM and SIGHUP on a thread of its own, so that nothing a run does can
 /// keep it from being stopped. The first one stops the run and calls `first`, which must not wait for
-/// anything; the next one calls `kill` and ends the program at once, and so does the end of the
+/// anything, unless it is a Ctrl-C that means something else; then `pressed` is called. The next one calls `kill` and ends the program at once, and so does the end of the
 /// time for the last words.
 pub(crate) fn watch(
     stopper: Stopper,
+    pressed: impl Fn(Press) + Send + 'static,
     first: impl Fn(Exit) + Send + 'static,
     kill: impl Fn() + Send + 'static,
 ) -> std::io::Result<()> {
@@ -60,7 +135,17 @@ pub(crate) fn watch(
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            let exit = signals.next().await;
+            let exit = loop {
+                let exit = signals.next().await;
+                let press = match exit {
+                    Exit::Interrupted => stopper.interrupts.press(),
+                    _ => Press::Stops,
+                };
+                if press == Press::Stops {
+                    break exit;
+                }
+                pressed(press);
+            };
             stopper.stop(exit);
             first(exit);
             let overdue = async {
@@ -116,5 +201,31 @@ impl Signals {
             _ = self.terminate.recv() => Exit::Terminated,
             _ = hangup => Exit::Hangup,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_talk_ctrl_c_stops_the_run() {
+        assert_eq!(Interrupts::default().press(), Press::Stops);
+    }
+
+    #[test]
+    fn in_a_talk_ctrl_c_is_about_the_turn_until_the_third() {
+        let interrupts = Interrupts::default();
+        interrupts.talk();
+        assert_eq!(interrupts.press(), Press::Ignored);
+        let turn = interrupts.turn_begins();
+        assert!(!turn.is_cancelled(), "what was pressed before does not count");
+        assert_eq!(interrupts.press(), Press::Cancelled);
+        assert!(turn.is_cancelled());
+        assert_eq!(interrupts.press(), Press::StillEnding);
+        assert_eq!(interrupts.press(), Press::Stops);
+        interrupts.turn_ends();
+        assert_eq!(interrupts.press(), Press::Ignored);
+        assert_eq!(interrupts.press(), Press::Stops);
     }
 }

@@ -1,4 +1,5 @@
-//! Models that need no network: for tests, for examples, and for trying a hook out.
+//! Models: those that need no network, for tests, for examples, and for trying a hook out; and,
+//! with the feature `providers`, those of OpenAI and compatible servers, Anthropic, Gemini and Ollama.
 //!
 //! | model | answers |
 //! |---|---|
@@ -10,9 +11,10 @@
 //! | [`Silent`] | as [`Passthrough`] does, and costs nothing |
 //! | [`Failing`] | with an error, always |
 //! | [`Hanging`] | never |
+//! | `provider::RemoteModel` | as a provider's server does; see `provider` |
 //!
-//! Each of them reports usage, in words instead of tokens, so that accounting can be tested without
-//! a provider; [`Silent`] reports none. Each hands its text to a reader word by word.
+//! Each but the last reports usage, in words instead of tokens, so that accounting can be tested
+//! without a provider; [`Silent`] reports none. Each hands its text to a reader word by word.
 //!
 //! ```
 //! use tenure_core::agent::Agent;

@@ -2,8 +2,8 @@
 //! and shut down. Every point of it can be hooked, and what happens when a hook fails, hangs or
 //! panics is promised and tested.
 //!
-//! This is the crate to depend on. It re-exports the core, the macros and the models that need no
-//! network.
+//! This is the crate to depend on. It re-exports the core, the macros and the models; those over the
+//! network with the feature `providers`.
 //!
 //! ```
 //! use tenure::models::Passthrough;
@@ -65,8 +65,12 @@ pub mod prelude {
 mod guide {
     #[doc = include_str!("../../../README.md")]
     mod readme {}
+    #[doc = include_str!("../../../docs/answers.md")]
+    mod answers {}
     #[doc = include_str!("../../../docs/cards.md")]
     mod cards {}
+    #[doc = include_str!("../../../docs/chat.md")]
+    mod chat {}
     #[doc = include_str!("../../../docs/codes.md")]
     mod codes {}
     #[doc = include_str!("../../../docs/faq.md")]
@@ -75,14 +79,20 @@ mod guide {
     mod figures {}
     #[doc = include_str!("../../../docs/hooks-in-files.md")]
     mod hooks_in_files {}
+    #[doc = include_str!("../../../docs/mcp.md")]
+    mod mcp {}
     #[doc = include_str!("../../../docs/migrating.md")]
     mod migrating {}
+    #[doc = include_str!("../../../docs/models.md")]
+    mod models {}
     #[doc = include_str!("../../../docs/ownership.md")]
     mod ownership {}
     #[doc = include_str!("../../../docs/program.md")]
     mod program {}
     #[doc = include_str!("../../../docs/testing.md")]
     mod testing {}
+    #[doc = include_str!("../../../docs/watch.md")]
+    mod watch {}
     #[doc = include_str!("../../../docs/what-happens-at-ctrl-c.md")]
     mod what_happens_at_ctrl_c {}
     #[doc = include_str!("../../../docs/writing-a-hook.md")]

@@ -6,9 +6,11 @@ mod files;
 mod growth;
 mod hooks;
 pub(crate) mod instances;
+mod mcp;
 mod network;
 mod python;
 mod turns;
+mod wire;
 
 use crate::measure::Bench;
 use crate::report::Figure;
@@ -43,4 +45,10 @@ pub(crate) const HOSTS: [Group; 3] = [
     Group { names: &["python_hook_ratio"], measure: python::round_trips },
     Group { names: &["worker_replace_ratio"], measure: python::replacement },
     Group { names: &["load_ratio"], measure: files::loading },
+];
+
+/// Models and tools on the other side of a wire.
+pub(crate) const MODELS: [Group; 2] = [
+    Group { names: &["wire_ratio"], measure: wire::measure },
+    Group { names: &["mcp_ratio"], measure: mcp::measure },
 ];

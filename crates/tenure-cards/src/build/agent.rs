@@ -5,7 +5,7 @@ use super::assembly::{Built, Settings};
 use super::composed::composition;
 use super::hooks::{Entries, Hosts};
 use super::messages::InitialMessages;
-use super::model::{self, Named, place};
+use super::model::{self, By, Chosen, Named, place};
 use super::skills::{self, Skill};
 use super::tools::{HumanInput, ReadSkill};
 use super::trajectory::Trajectory;
@@ -16,16 +16,21 @@ use crate::card::{
 use crate::compose::Member;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::Project;
+use crate::team::ModelExplanation;
+use crate::user::UserConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::agent::{AgentBuilder, AgentConfig, AgentRegistry, Blueprint};
 use tenure_core::model::{Model, ModelParams};
 use tenure_hosts::ShellTool;
-use tenure_models::Passthrough;
+use tenure_hosts::mcp::{McpServers, McpView};
+use tenure_models::provider::Providers;
 
 /// Where agents are built, one after the other, children first.
 pub(super) struct Workshop<'a> {
     pub(super) project: &'a Project,
+    pub(super) user: &'a UserConfig,
     /// What nobody may read in what is stored.
     pub(super) secrets: Secrets,
     pub(super) settings: &'a Settings,
@@ -33,8 +38,24 @@ pub(super) struct Workshop<'a> {
     pub(super) registry: Arc<AgentRegistry>,
     pub(super) cards: BTreeMap<Arc<str>, &'a Card>,
     pub(super) built: BTreeMap<Arc<str>, Blueprint>,
+    pub(super) providers: Providers,
+    pub(super) servers: McpServers,
+    /// How long each of them may take to start.
+    pub(super) start_limits: BTreeMap<Arc<str>, Duration>,
+    /// What each agent sees of them.
+    pub(super) views: BTreeMap<Arc<str>, McpView>,
     pub(super) report: Report,
+    /// What is not wrong with the cards, and keeps them from running here: keys and variables.
+    pub(super) needs: Report,
     pub(super) python: bool,
+}
+
+/// The model that an agent uses.
+pub(super) struct Choice {
+    /// Its name, as somebody wrote it.
+    pub(super) text: String,
+    /// Where it is, if it is reached over the network.
+    pub(super) remote: Option<ModelExplanation>,
 }
 
 /// A card limits its children by `max_parallel` and nothing else; this keeps a model that asks for
@@ -71,6 +92,7 @@ impl Workshop<'_> {
             _ => self.composed(card),
         }?;
         let (blueprint, entries, model) = built;
+        let Choice { text: model, remote } = model;
         let history = load_history(card);
         let remembers = blueprint.config().use_history && model != "playback";
         Some(Built {
@@ -81,15 +103,17 @@ impl Workshop<'_> {
             places: entries.places,
             children: card.references().iter().map(|child| child.name.clone()).collect(),
             model,
+            remote,
+            view: self.views.remove(&card.name),
         })
     }
 
-    fn agent(&mut self, card: &Card, agent: &AgentCard) -> Option<(Blueprint, Entries, String)> {
+    fn agent(&mut self, card: &Card, agent: &AgentCard) -> Option<(Blueprint, Entries, Choice)> {
         self.refuse_fields(card, agent);
         let skills = skills::skills(&agent.skills, card, self.project, &mut self.report);
         let (model, named) = self.model(card, &agent.model);
         let mut entries = Entries::default();
-        self.common_entries(card, Some(&agent.model), &named, &mut entries);
+        self.common_entries(card, Some(&agent.model), &named.text, &mut entries);
         entries.tool_hooks(card, &self.hosts);
         if agent.trim_tool_history {
             entries.trim(card);
@@ -104,7 +128,7 @@ impl Workshop<'_> {
         Some((blueprint, entries, named))
     }
 
-    fn composed(&mut self, card: &Card) -> Option<(Blueprint, Entries, String)> {
+    fn composed(&mut self, card: &Card) -> Option<(Blueprint, Entries, Choice)> {
         let composition = composition(&card.kind)?;
         let mut builder = AgentBuilder::new(self.config(card, card.name.clone()));
         if card.instruction.is_some() {
@@ -112,7 +136,7 @@ impl Workshop<'_> {
         }
         let fields = card.kind.model_fields();
         let mut llm = None;
-        let mut named = card.card_type().to_string();
+        let mut named = Choice { text: card.card_type().to_string(), remote: None };
         match fields {
             Some(fields) => {
                 let (model, name) = self.model(card, fields);
@@ -139,11 +163,9 @@ impl Workshop<'_> {
                 }
             }
         }
-        if let CardKind::Router(router) = &card.kind {
-            self.refuse_mcp(card, &router.mcp);
-        }
         let mut entries = Entries::default();
-        self.common_entries(card, fields, &named, &mut entries);
+        (builder, entries.servers) = self.with_servers(builder, card);
+        self.common_entries(card, fields, &named.text, &mut entries);
         entries.tool_hooks(card, &self.hosts);
         entries.declare(card, &self.hosts, &mut self.report);
         let members: Vec<_> = composition
@@ -237,6 +259,7 @@ impl Workshop<'_> {
         for child in &agent.agents {
             builder = self.with_child(builder, child, &agent.children);
         }
+        (builder, entries.servers) = self.with_servers(builder, card);
         builder
     }
 
@@ -293,25 +316,31 @@ impl Workshop<'_> {
         config.params = params;
     }
 
-    /// The agent's model and its name. One that is refused is a passthrough, so that the agent can
-    /// still be explained.
-    fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, String) {
+    /// The agent's model and its name: the run's before the card's, and a configuration's for a
+    /// card that names none.
+    fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, Choice) {
+        let settings = self.settings;
+        let (project, user) = (self.project, self.user);
+        let configs = [&project.config.models, &user.models];
+        let config = configs.into_iter().find_map(|it| it.default_model.as_ref());
         let request = fields.request_params.model.as_deref();
-        let (text, field, overridden) = match (&self.settings.model, request, &fields.model) {
-            (Some(text), ..) => (text.as_str(), "model", true),
-            (None, Some(text), _) => (text, "request_params", false),
-            (None, None, Some(text)) => (text.as_str(), "model", false),
-            (None, None, None) => (model::DEFAULT, "model", false),
+        let named = match (&settings.model, request, &fields.model, config) {
+            (Some(text), ..) => Named { text, by: By::Run },
+            (None, Some(text), ..) => Named { text, by: By::Field("request_params") },
+            (None, None, Some(text), _) => Named { text, by: By::Field("model") },
+            (None, None, None, Some(it)) => Named { text: &it.text, by: By::Config(it) },
+            (None, None, None, None) => Named { text: model::DEFAULT, by: By::Nobody },
         };
-        let named = Named { text, overridden, field };
-        let model = model::model(&named, card, self.project, &mut self.report);
-        if model.is_some() && fields.api_key.is_some() {
-            let message = format!("`api_key` means nothing to the model `{text}`");
+        let before = self.report.errors();
+        let chosen = Chosen::new(&named, card, self);
+        let is_local = chosen.remote.is_none() && self.report.errors() == before;
+        if is_local && fields.api_key.is_some() {
+            let message = format!("`api_key` means nothing to the model `{}`", named.text);
             let span = place(card, "api_key");
             let diagnostic = Diagnostic::new(Code::MeaninglessField, &card.source, span, message);
             self.report.push(diagnostic.help("it is kept and not used"));
         }
-        (model.unwrap_or_else(|| Arc::new(Passthrough::new())), text.to_owned())
+        (chosen.model, Choice { text: named.text.to_owned(), remote: chosen.remote })
     }
 
     /// Adds what all agents of a run share, and checks the whole.
@@ -321,15 +350,8 @@ impl Workshop<'_> {
         mut builder: AgentBuilder,
         entries: &mut Entries,
     ) -> Option<Blueprint> {
-        if entries.python {
-            self.python = true;
-            // The first entry: the end of the worker is the last end.
-            let rest = std::mem::take(&mut entries.registrations);
-            let places = std::mem::take(&mut entries.places);
-            entries.platform(self.hosts.python.keeper(), "ends the Python worker");
-            entries.registrations.extend(rest);
-            entries.places.extend(places);
-        }
+        self.python |= entries.python;
+        entries.keepers(self.hosts.python);
         for registration in std::mem::take(&mut entries.registrations) {
             builder = builder.with_lifecycle(registration);
         }

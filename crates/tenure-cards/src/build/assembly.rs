@@ -3,16 +3,20 @@
 use super::HookCatalog;
 use super::agent::Workshop;
 use super::hooks::{HookPlace, Hosts};
+use super::{remote, servers};
 use crate::card::Card;
 use crate::check::Loaded;
 use crate::diagnostic::Report;
+use crate::team::ModelExplanation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tenure_core::agent::{AgentRegistry, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_core::event::EventBus;
 use tenure_core::message::History;
+use tenure_hosts::mcp::{McpServers, McpView};
 use tenure_hosts::{Environment, PythonHost};
+use tenure_models::provider::Providers;
 
 /// What a run says beside its cards.
 #[derive(Clone, Default)]
@@ -22,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) catalog: HookCatalog,
     pub(crate) events: Option<EventBus>,
     pub(crate) asker: Option<SharedAsker>,
+    /// Where models over the network come from; by default what the configurations say.
+    pub(crate) providers: Option<Providers>,
 }
 
 /// Somebody who answers for several agents.
@@ -49,6 +55,10 @@ pub(crate) struct Built {
     pub(crate) children: Vec<Arc<str>>,
     /// The name of its model.
     pub(crate) model: String,
+    /// Where its model is, if it is reached over the network.
+    pub(crate) remote: Option<ModelExplanation>,
+    /// What it sees of tool servers, if it uses any.
+    pub(crate) view: Option<McpView>,
 }
 
 /// All agents of a run.
@@ -58,8 +68,12 @@ pub(crate) struct Assembly {
     pub(crate) agents: Vec<Built>,
     /// What was refused, and what means nothing.
     pub(crate) report: Report,
+    /// What is not wrong with the cards, and keeps them from running here: keys and variables.
+    pub(crate) needs: Report,
     /// Whether any of them needs Python.
     pub(crate) python: bool,
+    /// The tool servers that they share.
+    pub(crate) servers: McpServers,
 }
 
 impl Assembly {
@@ -72,15 +86,25 @@ impl Assembly {
         environment: &Environment,
     ) -> Self {
         let hosts = Hosts { python, environment, catalog: &settings.catalog };
+        let mut needs = Report::new();
+        let servers = servers::connectable(loaded, &mut needs);
+        let limits = servers.iter().map(|it| (it.name.clone(), it.start_limit)).collect();
+        let servers = McpServers::new(servers, environment.clone());
         let mut workshop = Workshop {
             project: &loaded.project,
+            user: &loaded.user,
             secrets: loaded.secrets(),
             settings,
             hosts,
             registry: Arc::new(AgentRegistry::new()),
             cards: loaded.cards.iter().map(|card| (card.name.clone(), card)).collect(),
             built: BTreeMap::new(),
+            providers: settings.providers.clone().unwrap_or_else(|| loaded.providers()),
+            servers: servers.clone(),
+            start_limits: limits,
+            views: BTreeMap::new(),
             report: Report::new(),
+            needs,
             python: false,
         };
         let mut agents = Vec::new();
@@ -90,7 +114,9 @@ impl Assembly {
                 agents.push(built);
             }
         }
-        Self { agents, report: workshop.report, python: workshop.python }
+        let Workshop { mut report, needs, python, providers, .. } = workshop;
+        remote::check_aliases(loaded, &providers, &mut report);
+        Self { agents, report, needs, python, servers }
     }
 }
 

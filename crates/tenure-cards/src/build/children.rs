@@ -2,7 +2,7 @@
 
 use super::agent::{Edition, Workshop};
 use super::hooks::Entries;
-use super::model::{self, Named};
+use super::model::{By, Chosen, Named};
 use super::skills::Skill;
 use crate::card::{
     AgentCard, AgentRef, Card, CardKind, ChildSettings, HistoryMerge, HistorySource, load_history,
@@ -12,7 +12,6 @@ use tenure_core::agent::AgentBuilder;
 use tenure_core::clone::{ChildOptions, HistoryIn, HistoryOut};
 use tenure_core::message::History;
 use tenure_core::model::Model;
-use tenure_models::Passthrough;
 
 impl Workshop<'_> {
     /// Adds a child as a tool: each call runs on a detached clone of it.
@@ -62,9 +61,8 @@ impl Workshop<'_> {
     ) -> AgentBuilder {
         let model = match (&agent.subagent_model, &self.settings.model) {
             (Some(text), None) => {
-                let named = Named { text, overridden: false, field: "subagent_model" };
-                model::model(&named, card, self.project, &mut self.report)
-                    .unwrap_or_else(|| Arc::new(Passthrough::new()))
+                let named = Named { text, by: By::Field("subagent_model") };
+                Chosen::new(&named, card, self).model
             }
             _ => own.clone(),
         };

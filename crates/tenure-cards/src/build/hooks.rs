@@ -2,6 +2,7 @@
 
 use super::HookCatalog;
 use super::catalog::CatalogError;
+use super::servers::Connections;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::hook::{Condition, Declared, DeclaredHook, On, Run};
@@ -59,6 +60,8 @@ pub(super) struct Entries {
     pub(super) places: Vec<HookPlace>,
     /// Whether any of them needs Python.
     pub(super) python: bool,
+    /// What connects the agent to tool servers.
+    pub(super) servers: Option<Connections>,
 }
 
 impl Entries {
@@ -74,7 +77,25 @@ impl Entries {
             registration
         };
         let registrations = self.registrations.iter().map(turns).collect();
-        Self { registrations, places: Vec::new(), python: self.python }
+        Self { registrations, places: Vec::new(), python: self.python, servers: None }
+    }
+
+    /// Puts the platform's own before everything else: what hooks use is there before the first of
+    /// them, and goes after the last.
+    pub(super) fn keepers(&mut self, python: &PythonHost) {
+        let (rest, places) =
+            (std::mem::take(&mut self.registrations), std::mem::take(&mut self.places));
+        if self.python {
+            self.platform(python.keeper(), "ends the Python worker");
+        }
+        if let Some(servers) = self.servers.take() {
+            self.platform(servers.view.keeper(), "connects tool servers");
+            if let Some(registration) = self.registrations.pop() {
+                self.registrations.push(registration.limit(servers.limit));
+            }
+        }
+        self.registrations.extend(rest);
+        self.places.extend(places);
     }
 
     /// Adds a hook of the platform's own.

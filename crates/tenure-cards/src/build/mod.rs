@@ -13,6 +13,8 @@ mod hooks;
 mod messages;
 mod model;
 mod refuse;
+mod remote;
+mod servers;
 mod skills;
 mod tools;
 mod trajectory;
@@ -20,6 +22,7 @@ mod trajectory;
 pub(crate) use assembly::{Assembly, Built, Settings, SharedAsker};
 pub use catalog::HookCatalog;
 pub(crate) use hooks::HookPlace;
+pub(crate) use servers::{selections, used as used_servers};
 
 /// The most model calls that a turn of a card's agent may make, unless `max_iterations` says
 /// otherwise.

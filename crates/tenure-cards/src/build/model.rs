@@ -1,9 +1,12 @@
 //! The models that cards name.
 
+use super::agent::Workshop;
+use super::remote;
 use crate::card::{Card, load_history};
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::project::Project;
-use crate::source::{self, Span};
+use crate::project::{Project, Written};
+use crate::source::{self, Source, Span};
+use crate::team::ModelExplanation;
 use std::path::Path;
 use std::sync::Arc;
 use tenure_core::model::Model;
@@ -12,49 +15,79 @@ use tenure_models::{Passthrough, Playback, Script, Silent, Slow};
 /// What a card without a model uses.
 pub(super) const DEFAULT: &str = "passthrough";
 
-/// A model that a card or a run names.
-#[derive(Debug)]
+/// A model that somebody names.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Named<'a> {
     pub(super) text: &'a str,
-    /// Whether the run names it and not the card. A path in it starts from the project then.
-    pub(super) overridden: bool,
-    /// The field that names it.
-    pub(super) field: &'static str,
+    pub(super) by: By<'a>,
 }
 
-/// The model of this name; `None` if it was refused. Nothing is reached over the network.
-pub(super) fn model(
-    named: &Named<'_>,
-    card: &Card,
-    project: &Project,
-    report: &mut Report,
-) -> Option<Arc<dyn Model>> {
-    let text = named.text.trim();
-    if let Some(path) = text.strip_prefix("script:") {
-        return script(path.trim(), named, card, project, report).map(|it| Arc::new(it) as _);
-    }
-    Some(match text {
-        "passthrough" => Arc::new(Passthrough::new()),
-        "playback" if card.messages.is_empty() => Arc::new(Playback::loading()),
-        "playback" => Arc::new(Playback::new(load_history(card).iter().cloned())),
-        "slow" => Arc::new(Slow::new()),
-        "silent" => Arc::new(Silent::new()),
-        _ => {
-            report.push(
-                Diagnostic::new(
-                    Code::RemoteModel,
-                    &card.source,
-                    place(card, named.field),
-                    format!("the model `{text}` is reached over the network"),
-                )
-                .help(
-                    "models over the network are not in this release; use passthrough, playback, \
-                     slow, silent or script:<file>, in the card or by --model",
-                ),
-            );
-            return None;
+/// Who names a model.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By<'a> {
+    /// This field of the card.
+    Field(&'static str),
+    /// The run, in place of all cards. A path in it starts from the project.
+    Run,
+    /// A configuration, for cards that name none.
+    Config(&'a Written),
+    /// Nobody.
+    Nobody,
+}
+
+impl Named<'_> {
+    /// Where it is written.
+    fn place(&self, card: &Card) -> (Arc<Source>, Span) {
+        match self.by {
+            By::Field(field) => (card.source.clone(), place(card, field)),
+            By::Run | By::Nobody => (card.source.clone(), place(card, "model")),
+            By::Config(written) => (written.source.clone(), written.span),
         }
-    })
+    }
+
+    pub(super) fn problem(
+        &self,
+        code: Code,
+        card: &Card,
+        message: String,
+        help: &str,
+    ) -> Diagnostic {
+        let (source, span) = self.place(card);
+        Diagnostic::new(code, &source, span, message).help(help)
+    }
+}
+
+/// A model, and what is to be said of it.
+pub(super) struct Chosen {
+    pub(super) model: Arc<dyn Model>,
+    /// Where it is, if it is reached over the network.
+    pub(super) remote: Option<ModelExplanation>,
+}
+
+impl Chosen {
+    /// The model of this name; a passthrough if it is refused, so that its agent can still be
+    /// explained. Nothing is reached over the network.
+    pub(super) fn new(named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>) -> Self {
+        let text = named.text.trim();
+        if let Some(path) = text.strip_prefix("script:") {
+            let script = script(path.trim(), named, card, workshop.project, &mut workshop.report);
+            return Self::local(script.map(|it| Arc::new(it) as _));
+        }
+        let model: Arc<dyn Model> = match text {
+            "passthrough" => Arc::new(Passthrough::new()),
+            "playback" if card.messages.is_empty() => Arc::new(Playback::loading()),
+            "playback" => Arc::new(Playback::new(load_history(card).iter().cloned())),
+            "slow" => Arc::new(Slow::new()),
+            "silent" => Arc::new(Silent::new()),
+            _ => return remote::choose(named, card, workshop),
+        };
+        Self::local(Some(model))
+    }
+
+    pub(super) fn local(model: Option<Arc<dyn Model>>) -> Self {
+        let model = model.unwrap_or_else(|| Arc::new(Passthrough::new()));
+        Self { model, remote: None }
+    }
 }
 
 /// Where a field of a card is written; its name if the card does not write it.
@@ -72,10 +105,12 @@ fn script(
     project: &Project,
     report: &mut Report,
 ) -> Option<Script> {
-    let base = if named.overridden { &project.root } else { card.dir() };
+    let base = match named.by {
+        By::Field(_) => card.dir(),
+        By::Run | By::Config(_) | By::Nobody => &project.root,
+    };
     let refuse = |report: &mut Report, message: String, help: &str| {
-        let span = place(card, named.field);
-        report.push(Diagnostic::new(Code::BadScript, &card.source, span, message).help(help));
+        report.push(named.problem(Code::BadScript, card, message, help));
     };
     let file = match project.confine(base, Path::new(path)) {
         Ok(file) => file,

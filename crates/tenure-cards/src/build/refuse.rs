@@ -2,14 +2,14 @@
 
 use super::agent::Workshop;
 use super::model::place;
-use crate::card::{AgentCard, Card, McpFields};
+use crate::card::{AgentCard, Card};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
 impl Workshop<'_> {
     /// Refuses, by name, what this release cannot do.
     pub(super) fn refuse_fields(&mut self, card: &Card, agent: &AgentCard) {
-        self.refuse_mcp(card, &agent.mcp);
+        self.refuse_connections(card, &agent.mcp);
         if !agent.commands.is_empty() {
             let help = "commands for a person who talks to the agent are not in this release; \
                         leave them out";
@@ -21,21 +21,6 @@ impl Workshop<'_> {
             let help = "tools that steer the program itself are not in this release; leave it out";
             let message = "`harness_tools` cannot be run yet".to_owned();
             self.refuse(card, Code::NotRunnable, place(card, "harness_tools"), message, help);
-        }
-    }
-
-    pub(super) fn refuse_mcp(&mut self, card: &Card, mcp: &McpFields) {
-        let fields = [
-            ("servers", mcp.servers.is_empty()),
-            ("mcp_connect", mcp.connect.is_empty()),
-            ("tools", mcp.tools.is_empty()),
-            ("resources", mcp.resources.is_empty()),
-            ("prompts", mcp.prompts.is_empty()),
-        ];
-        for (field, _) in fields.into_iter().filter(|(_, is_empty)| !is_empty) {
-            let message = format!("`{field}` needs tool servers, which cannot be run yet");
-            let help = "tool servers (MCP) are not in this release; leave the field out";
-            self.refuse(card, Code::NotRunnable, place(card, field), message, help);
         }
     }
 

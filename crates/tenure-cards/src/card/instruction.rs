@@ -101,6 +101,14 @@ pub fn render_instruction(card: &Card, context: &TemplateContext) -> Result<Stri
     Ok(out.trim().to_owned())
 }
 
+/// The files that a card's instruction takes in, as it names them from the project's folder.
+pub(crate) fn included(card: &Card) -> Vec<&str> {
+    let text = card.instruction.as_deref().unwrap_or(DEFAULT_INSTRUCTION);
+    let files = templates(text).into_iter();
+    let files = files.filter(|template| matches!(template.name, "file" | "file_silent"));
+    files.filter_map(|template| template.argument).collect()
+}
+
 fn value(
     template: &Template<'_>,
     card: &Card,

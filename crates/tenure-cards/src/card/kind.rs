@@ -2,7 +2,7 @@
 
 use super::{
     A2aCard, AgentCard, AgentRef, ChainCard, EvaluatorOptimizerCard, IterativePlannerCard,
-    MakerCard, ModelFields, OrchestratorCard, ParallelCard, RouterCard,
+    MakerCard, McpFields, ModelFields, OrchestratorCard, ParallelCard, RouterCard,
 };
 use std::fmt;
 
@@ -113,6 +113,15 @@ impl CardKind {
             Self::Router(card) => Some(&card.model),
             Self::Orchestrator(card) => Some(&card.model),
             Self::IterativePlanner(card) => Some(&card.model),
+            _ => None,
+        }
+    }
+
+    /// What it says about tool servers, of the types that may.
+    pub fn mcp(&self) -> Option<&McpFields> {
+        match self {
+            Self::Agent(card) => Some(&card.mcp),
+            Self::Router(card) => Some(&card.mcp),
             _ => None,
         }
     }

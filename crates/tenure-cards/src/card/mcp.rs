@@ -1,6 +1,8 @@
 //! What a card says about tool servers.
 
 use super::Secret;
+use crate::server::Server;
+use crate::source::Span;
 use std::collections::BTreeMap;
 
 /// Tool servers, and which of their tools, resources and prompts are taken.
@@ -17,12 +19,19 @@ pub struct McpFields {
     pub prompts: BTreeMap<String, Vec<String>>,
     /// Servers that the card itself describes.
     pub connect: Vec<McpConnection>,
+    /// Where each of `servers` is written.
+    pub(crate) places: Vec<Span>,
 }
 
 impl McpFields {
     /// Whether the card names no server at all.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.connect.is_empty()
+    }
+
+    /// The servers that the card itself describes, as far as they can be connected to.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Server> {
+        self.connect.iter().filter_map(|connection| connection.server.as_ref())
     }
 }
 
@@ -50,6 +59,9 @@ pub struct McpConnection {
     pub auth: BTreeMap<String, Secret>,
     /// Which edition of the protocol is spoken.
     pub protocol_mode: ProtocolMode,
+    /// The server, if the target can be used.
+    pub server: Option<Server>,
+    pub(crate) span: Span,
 }
 
 /// Who holds the connection to a tool server.

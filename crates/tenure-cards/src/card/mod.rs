@@ -23,10 +23,11 @@ mod tools;
 mod workflow;
 
 pub use agent::{AgentCard, ChildSettings, HistoryMerge, HistorySource, PluginCommand, Skills};
-pub(crate) use expand::expand_text as expand;
 pub use expand::{Environ, Expansion};
+pub(crate) use expand::{Meaning, expand as expand_each, expand_text as expand};
 pub use field::{FIELDS, Field};
 pub use history::{HistoryFile, load_history};
+pub(crate) use instruction::included;
 pub use instruction::{DEFAULT_INSTRUCTION, TemplateContext, TemplateError, render_instruction};
 pub use kind::{CardKind, CardType};
 pub use mcp::{Management, McpConnection, McpFields, ProtocolMode};

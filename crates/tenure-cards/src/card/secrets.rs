@@ -85,6 +85,19 @@ impl Secrets {
         Cow::Owned(out)
     }
 
+    /// How many bytes at the end of `text` could be the beginning of a secret, so that only what
+    /// follows tells. For text that is shown while it comes.
+    pub fn unfinished(&self, text: &str) -> usize {
+        let begins = |value: &str| {
+            let longest = text.len().min(value.len() - 1);
+            (1..=longest)
+                .rev()
+                .filter(|length| value.is_char_boundary(*length))
+                .find(|length| text.ends_with(&value[..*length]))
+        };
+        self.values.iter().filter_map(|value| begins(value)).max().unwrap_or(0)
+    }
+
     /// The same for every text in `value`, the names of its fields included.
     pub fn redact_json(&self, value: &mut Value) {
         if self.is_empty() {
@@ -163,6 +176,17 @@ mod tests {
         }
         assert!(matches!(secrets.redact("nothing"), Cow::Borrowed("nothing")));
         assert_eq!(format!("{secrets:?}"), "Secrets(3)");
+    }
+
+    #[test]
+    fn the_beginning_of_a_secret_is_not_known_to_be_none() {
+        let secrets = Secrets::new(["abcdef", "abcdefgh", "éabcdef"]);
+        for (text, expected) in
+            [("", 0), ("x", 0), ("x abc", 3), ("abcdef", 6), ("abcdefgh", 0), ("x é", 2)]
+        {
+            assert_eq!(secrets.unfinished(text), expected, "{text}");
+        }
+        assert_eq!(Secrets::default().unfinished("abc"), 0);
     }
 
     #[test]

@@ -1,17 +1,23 @@
 //! Loading.
 
 use super::files::{self, Asked, Candidate, ReadFile};
-use super::together;
+use super::{servers, together};
+use crate::build::used_servers;
 use crate::card::{
     Card, CardContext, Environ, Secret, Secrets, looks_secret, parse_card, passwords,
 };
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::project::Project;
+use crate::project::{ModelSettings, Project};
 use crate::python::PythonFiles;
 use crate::source::{Source, Span};
+use crate::user::UserConfig;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenure_models::provider::{KeySource, Providers};
+
+/// No key is longer.
+const MOST_OF_A_KEY: u64 = 16 * 1024;
 
 /// How cards are loaded.
 #[derive(Clone, Debug)]
@@ -21,11 +27,14 @@ pub struct LoadOptions {
     pub environ: Environ,
     /// The names that `use` may say. None, the default, leaves that to whoever builds the agents.
     pub registered_hooks: Option<Vec<String>>,
+    /// The user's own configuration; by default it says nothing.
+    pub user: UserConfig,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { environ: Environ::process(), registered_hooks: None }
+        let user = UserConfig::default();
+        Self { environ: Environ::process(), registered_hooks: None, user }
     }
 }
 
@@ -34,6 +43,13 @@ impl LoadOptions {
     #[must_use]
     pub fn environ(mut self, environ: Environ) -> Self {
         self.environ = environ;
+        self
+    }
+
+    /// The user's own configuration. What is wrong with it is reported with the cards.
+    #[must_use]
+    pub fn user_config(mut self, user: UserConfig) -> Self {
+        self.user = user;
         self
     }
 
@@ -56,6 +72,12 @@ pub struct Loaded {
     pub cards: Vec<Card>,
     /// What is wrong.
     pub report: Report,
+    /// The user's own configuration.
+    pub user: UserConfig,
+    /// Where values of variables come from.
+    pub(crate) environ: Environ,
+    /// The file or folder that was asked for, as it was written.
+    pub(crate) asked: PathBuf,
 }
 
 impl Loaded {
@@ -64,9 +86,18 @@ impl Loaded {
         self.cards.iter().find(|card| &*card.name == name)
     }
 
-    /// The secrets that a run of these cards knows, all of them from the environment: what stands
-    /// for `${VAR}` in fields such as `api_key` and `headers`, or has a name like `API_KEY`; and of
-    /// the variables that `tenure.toml` passes to hooks, those with such a name.
+    /// The providers of models, as the configurations describe them. Keys are looked for where
+    /// values of `${VAR}` come from, when a model is made.
+    pub fn providers(&self) -> Providers {
+        let config = ModelSettings::merged(&self.project.config.models, &self.user.models);
+        let environ = self.environ.clone();
+        Providers::with_env(config, move |name| environ.value(name))
+    }
+
+    /// The secrets that a run of these cards knows: what stands for `${VAR}` in fields such as
+    /// `api_key` and `headers`, or has a name like `API_KEY`; of the variables that `tenure.toml`
+    /// passes to hooks, those with such a name; what tool servers are given in headers and under
+    /// such names; and the keys of providers.
     pub fn secrets(&self) -> Secrets {
         let expansions = self.cards.iter().flat_map(|card| &card.expansions);
         let of_cards = expansions.filter_map(|it| it.secret.as_ref()).map(Secret::reveal);
@@ -78,10 +109,27 @@ impl Loaded {
             .filter_map(|name| Some((&**name, std::env::var_os(name)?.to_string_lossy().into())))
             .collect();
         let of_hooks = passed.iter().filter(|(name, _)| looks_secret(name)).map(|(_, it)| &**it);
-        let values: Vec<&str> = of_cards.chain(of_hooks).collect();
+        let of_servers: Vec<String> = used_servers(self)
+            .values()
+            .flat_map(|server| server.secrets(&self.environ))
+            .chain(self.keys())
+            .collect();
+        let of_servers = of_servers.iter().map(|value| &**value);
+        let values: Vec<&str> = of_cards.chain(of_hooks).chain(of_servers).collect();
         let all = values.iter().copied().chain(passed.iter().map(|(_, value)| &**value));
         let hidden: Vec<&str> = all.flat_map(passwords).collect();
         Secrets::new(values.into_iter().chain(hidden))
+    }
+
+    /// The keys of providers, as far as they are there.
+    fn keys(&self) -> Vec<String> {
+        let statuses = self.providers().known_providers();
+        let said = self.user.models.providers.values().filter_map(|entry| match &entry.key {
+            Some(KeySource::File(path)) => key_file(path),
+            _ => None,
+        });
+        let said: Vec<String> = said.collect();
+        statuses.iter().filter_map(|it| self.environ.value(&it.key_name)).chain(said).collect()
     }
 
     /// The card that a run without a name talks to: the one that says `default: true`, else the
@@ -104,7 +152,7 @@ impl Loaded {
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let project = Project::find(path);
     let mut loading = Loading {
-        report: project.report().clone(),
+        report: options.user.report().clone(),
         project,
         options,
         python: PythonFiles::default(),
@@ -113,6 +161,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
         files: HashSet::new(),
         folders: HashMap::new(),
     };
+    loading.report.extend(loading.project.report().clone());
     if path.is_dir() {
         loading.folder(path);
     } else {
@@ -122,7 +171,16 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let Loading { project, mut cards, mut report, broken, .. } = loading;
     cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
     together::check(&cards, &broken, &mut report);
-    Loaded { project, cards, report }
+    servers::check(&cards, &project, &mut report);
+    let (user, environ) = (options.user.clone(), options.environ.clone());
+    Loaded { project, cards, report, user, environ, asked: path.to_owned() }
+}
+
+/// What a key file of the user's holds, if it is a plain file of the size of a key.
+fn key_file(path: &Path) -> Option<String> {
+    let meta = path.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= MOST_OF_A_KEY)?;
+    let text = std::fs::read_to_string(path).ok()?;
+    (meta.len() > 0).then_some(text)
 }
 
 struct Loading<'a> {

@@ -5,6 +5,7 @@
 
 mod files;
 mod load;
+mod servers;
 mod together;
 
 pub use load::{LoadOptions, Loaded, load};

@@ -87,6 +87,7 @@ codes! {
     HistoryMissing = "T0215", Error, "a history file cannot be read";
     BadHistory = "T0216", Error, "a history file holds no valid conversation";
     BadFolder = "T0217", Error, "a working directory cannot be used";
+    BadTarget = "T0218", Error, "the target of a tool server cannot be used";
     // T03xx: hooks
     UnknownHookKey = "T0301", Error, "a hook stands under an unknown name";
     NotAHook = "T0302", Error, "a hook is neither a spec, a command nor a table";
@@ -128,16 +129,23 @@ codes! {
     ReservedName = "T0506", Error, "an agent's name is taken";
     ToolNameClash = "T0507", Error, "two tools of an agent have the same name";
     NoCards = "T0508", Error, "a folder holds no card";
+    MissingServer = "T0509", Error, "a tool server that is named is not there";
+    StrayFilter = "T0510", Error, "a filter names a tool server that the card does not use";
+    ServerClash = "T0511", Error, "two tool servers have the same name";
     // T06xx: project and configuration
-    ConfigSyntax = "T0601", Error, "tenure.toml is not valid TOML";
-    UnknownSetting = "T0602", Error, "a setting of tenure.toml is unknown";
-    BadSetting = "T0603", Error, "a setting of tenure.toml has a wrong value";
+    ConfigSyntax = "T0601", Error, "tenure.toml or the user's configuration is not valid TOML";
+    UnknownSetting = "T0602", Error, "a setting of a configuration is unknown";
+    BadSetting = "T0603", Error, "a setting of a configuration has a wrong value";
+    KeyInConfig = "T0604", Error, "a key, or the power over one, stands where it does not belong";
+    BadServer = "T0605", Error, "a tool server of tenure.toml cannot be used";
     // T07xx: what cannot be run
     NotRunnable = "T0701", Error, "a card asks for something that cannot be run yet";
-    RemoteModel = "T0702", Error, "a model is reached over the network";
+    RemoteModel = "T0702", Error, "a model over the network cannot be reached: its key is missing, or may not go there";
     BadScript = "T0703", Error, "a script of a model cannot be used";
     BadSkill = "T0704", Error, "a skill cannot be used";
     CannotBeBuilt = "T0705", Error, "an agent cannot be built";
+    UnknownModel = "T0706", Error, "a model's name means nothing";
+    UnsetVariable = "T0707", Error, "a variable that a run needs is not set";
     // T09xx: things that mean nothing, or not what they seem to
     SmartType = "T0901", Warning, "the type smart is an older spelling";
     UndescribedParameter = "T0902", Warning, "a parameter that a model must give has no description";

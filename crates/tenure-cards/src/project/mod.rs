@@ -2,10 +2,17 @@
 
 mod config;
 mod confine;
+mod models;
+mod reader;
+mod servers;
 
 pub use config::ProjectConfig;
 pub(crate) use confine::plain;
 pub use confine::{ConfineError, confine};
+pub use models::ModelSettings;
+pub(crate) use models::{ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, read as read_models};
+pub use reader::Written;
+pub(crate) use reader::{Settings, url_problem};
 
 use crate::diagnostic::Report;
 use std::path::{Path, PathBuf};

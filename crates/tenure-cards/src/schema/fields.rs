@@ -115,16 +115,20 @@ fn table(name: &str, card_type: CardType) -> (Value, &'static str) {
         "max_display_instances" => {
             (count(Some(20)), "How many children are shown before the rest is summed up.")
         }
-        "servers" => (texts(), "The tool servers that the agent uses."),
+        "servers" => (texts(), "The tool servers of tenure.toml that the agent uses."),
         "tools" => (filter(), "By server, the tools that are taken."),
-        "resources" => (filter(), "By server, the resources that are taken."),
+        "resources" => (filter(), "By server, the resources that are taken; a tool reads them."),
         "prompts" => (filter(), "By server, the prompts that are taken."),
         "mcp_connect" => (
             mcp_connect(),
             "Tool servers that the card itself describes: a list, or a mapping by name.",
         ),
         "skills" => (one_or_more(text()), "Folders or names of skills; `[]` for none."),
-        "model" => (words(), "The model; the run's own if it is left out."),
+        "model" => (
+            words(),
+            "The model: `provider.model`, an alias, or one without a network such as `passthrough`; \
+             `default_model` of the configuration if it is left out.",
+        ),
         "use_history" => {
             (truth(card_type == CardType::Agent), "Whether a turn sees the turns before it.")
         }

@@ -1,5 +1,6 @@
 //! A file's text as people see it, and places in it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -52,11 +53,17 @@ pub struct Place {
 ///
 /// The text is exactly what the file holds (a byte order mark included), so that a byte offset in
 /// a [`Span`] is a byte offset in the file.
-#[derive(Debug)]
 pub struct Source {
     path: PathBuf,
     text: Arc<str>,
     lines: Vec<u32>,
+}
+
+/// Shows the path alone: a file may have secrets in it.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 impl Source {
@@ -67,6 +74,19 @@ impl Source {
         let starts = starts.map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX));
         let lines = std::iter::once(0).chain(starts).collect();
         Self { path: path.into(), text, lines }
+    }
+
+    /// The same with stars in the place of `span`, which may be a secret.
+    pub(crate) fn hiding(&self, span: Span) -> Self {
+        let hide = |(at, character): (usize, char)| {
+            let inside = (span.start as usize..span.end as usize).contains(&at);
+            match inside && character != '\n' {
+                true => "*".repeat(character.len_utf8()),
+                false => character.to_string(),
+            }
+        };
+        let text: String = self.text.char_indices().map(hide).collect();
+        Self { path: self.path.clone(), text: text.into(), lines: self.lines.clone() }
     }
 
     /// The path that messages show.

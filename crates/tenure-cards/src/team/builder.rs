@@ -5,6 +5,7 @@ use super::{Stage, Team};
 use crate::build::{Assembly, HookCatalog, Settings, SharedAsker};
 use crate::check::Loaded;
 use crate::diagnostic::Report;
+use crate::user::UserConfig;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use tenure_core::ask::Asker;
@@ -29,6 +30,9 @@ pub struct Inspection {
     pub agents: Vec<Explanation>,
     /// What is wrong: what checking found, and what cannot be run.
     pub report: Report,
+    /// What is not wrong with the cards, and keeps them from running here: keys that are missing,
+    /// variables that are not set.
+    pub needs: Report,
 }
 
 impl TeamBuilder {
@@ -36,10 +40,22 @@ impl TeamBuilder {
         Self { loaded, settings: Settings::default(), python: None }
     }
 
+    /// A builder for other cards with the settings of a team.
+    pub(super) fn after(team: &Team, loaded: Loaded) -> Self {
+        Self { loaded, settings: team.settings.clone(), python: team.python.clone() }
+    }
+
     /// Every agent uses this model in place of its own, the planning models of composed agents
     /// included. A path in it starts from the project.
     pub fn model_override(mut self, model: impl Into<String>) -> Self {
         self.settings.model = Some(model.into());
+        self
+    }
+
+    /// The user's own configuration, in place of the one that the cards were loaded with.
+    pub fn user_config(mut self, user: UserConfig) -> Self {
+        self.loaded.report.extend(user.report().clone());
+        self.loaded.user = user;
         self
     }
 
@@ -73,22 +89,26 @@ impl TeamBuilder {
     }
 
     /// Looks at the cards without running anything of them, also at those that cannot be run.
-    pub fn inspect(self) -> Inspection {
+    pub fn inspect(mut self) -> Inspection {
+        self.settings.providers = Some(self.loaded.providers());
         let plan = self.plan();
         let agents = explanations(&plan, &self.loaded);
         let mut report = self.loaded.report.clone();
         report.extend(plan.report);
-        Inspection { agents, report }
+        Inspection { agents, report, needs: plan.needs }
     }
 
     /// Builds the team. On failure the report says everything that is wrong, and nothing was
-    /// started; nor is anything started on success.
-    pub fn build(self) -> Result<Team, Report> {
+    /// started; nor is anything started on success. The key of every model over the network has to
+    /// be there; nothing is sent.
+    pub fn build(mut self) -> Result<Team, Report> {
         if self.loaded.report.has_errors() {
             return Err(self.loaded.report);
         }
+        self.settings.providers = Some(self.loaded.providers());
         let mut plan = self.plan();
         plan.report.extend(self.loaded.report.clone());
+        plan.report.extend(plan.needs.clone());
         if plan.report.has_errors() {
             return Err(plan.report);
         }

@@ -15,6 +15,8 @@ pub enum TeamErrorKind {
     Choice,
     /// The run did not end well; [`TeamError::error`] says how, with its report.
     Run,
+    /// A tool server could not do what it was asked for.
+    Server,
 }
 
 /// Everything that can go wrong with a team.
@@ -36,6 +38,10 @@ impl TeamError {
 
     pub(super) fn choice(message: impl Into<String>) -> Self {
         Self { kind: TeamErrorKind::Choice, message: message.into(), error: None }
+    }
+
+    pub(super) fn server(message: impl Into<String>) -> Self {
+        Self { kind: TeamErrorKind::Server, message: message.into(), error: None }
     }
 
     pub(super) fn run(error: Error) -> Self {

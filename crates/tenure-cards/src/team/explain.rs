@@ -1,11 +1,13 @@
 //! Which hooks run, where they are declared, and what their failure means.
 
-use crate::build::{Assembly, Built, HookPlace};
+use crate::build::{Assembly, Built, HookPlace, selections, used_servers};
+use crate::card::Card;
 use crate::check::Loaded;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 use tenure_core::agent::Entrant;
 use tenure_core::hook::{Origin, Point, Policy};
+use tenure_hosts::mcp::McpSelection;
 
 /// An agent and everything that is called in its life (G12).
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,10 +20,15 @@ pub struct Explanation {
     pub kind: String,
     /// Its card's file.
     pub file: String,
-    /// Its model.
+    /// Its model, as it is named.
     pub model: String,
+    /// Where its model is, if it is reached over the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<ModelExplanation>,
     /// The tools that its model may ask for.
     pub tools: Vec<String>,
+    /// The tool servers that it uses. Their tools are known once they are connected.
+    pub servers: Vec<ServerExplanation>,
     /// The agents that it calls.
     pub children: Vec<String>,
     /// The most model calls that a turn may make.
@@ -30,6 +37,41 @@ pub struct Explanation {
     pub use_history: bool,
     /// The points at which something is called, in the order of a life.
     pub points: Vec<PointExplanation>,
+}
+
+/// A model over the network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ModelExplanation {
+    /// Whose it is.
+    pub provider: String,
+    /// What the provider calls it.
+    pub model: String,
+    /// Where requests go.
+    pub host: String,
+    /// Whether that was chosen by the project and not by the user or the provider.
+    pub host_by_project: bool,
+    /// Where the key comes from; never the key.
+    pub key: String,
+}
+
+/// What an agent takes of a tool server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ServerExplanation {
+    /// Its name.
+    pub name: String,
+    /// What it is reached by: a command line or an address, as it is written.
+    pub runs: String,
+    /// The tools that are taken; none means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// The resources that are taken; none means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Vec<String>>,
+    /// The prompts that are taken; none means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<Vec<String>>,
 }
 
 /// What is called at one point.
@@ -124,12 +166,27 @@ fn explain(built: &Built, assembly: &Assembly, loaded: &Loaded) -> Explanation {
         kind: card.card_type().to_string(),
         file: card.source.path().display().to_string(),
         model: built.model.clone(),
+        remote: built.remote.clone(),
+        servers: servers(card, loaded),
         tools: built.blueprint.tools().iter().map(|tool| tool.name.to_string()).collect(),
         children: built.children.iter().map(ToString::to_string).collect(),
         max_steps: config.max_steps,
         use_history: config.use_history,
         points: points.collect(),
     }
+}
+
+fn servers(card: &Card, loaded: &Loaded) -> Vec<ServerExplanation> {
+    let Some(mcp) = card.kind.mcp() else { return Vec::new() };
+    let known = used_servers(loaded);
+    let explained = |selection: McpSelection| ServerExplanation {
+        name: selection.server.to_string(),
+        runs: known.get(&selection.server).map(|server| server.written()).unwrap_or_default(),
+        tools: selection.tools,
+        resources: selection.resources,
+        prompts: selection.prompts,
+    };
+    selections(mcp).into_iter().map(explained).collect()
 }
 
 /// Every agent that may call this one, directly or through others.

@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::hook::FaultKind;
+use tenure_core::message::History;
 use tenure_core::{CancelToken, Error};
+use tenure_hosts::mcp::McpServers;
 use tenure_hosts::{Interpreter, PythonConfig, PythonHost};
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -27,6 +30,7 @@ struct Parts {
     /// In the order in which they started.
     agents: Vec<(Built, Agent)>,
     host: Option<PythonHost>,
+    servers: McpServers,
     runs: Arc<Runs>,
     /// Where it is stopped if it is dropped.
     background: TaskTracker,
@@ -45,8 +49,12 @@ enum Budget {
 #[derive(Default)]
 pub(super) struct Runs {
     tokens: Mutex<BTreeMap<u64, CancelToken>>,
+    /// Chats that are held open, whether or not anything goes on in them.
+    chats: Mutex<BTreeMap<u64, CancelToken>>,
     next: AtomicU64,
     tracker: TaskTracker,
+    /// Told when the last one is over.
+    idle: Notify,
 }
 
 /// One run that goes on. Its end is noticed however it ends.
@@ -65,11 +73,47 @@ impl Runs {
         OneRun { runs: self.clone(), number, token, _counted: self.tracker.token() }
     }
 
+    /// Holds a chat open, as a conversation does between its turns.
+    pub(super) fn hold(self: &Arc<Self>) -> HeldChat {
+        let token = CancelToken::new();
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.chats().insert(number, token.clone());
+        HeldChat { runs: self.clone(), number, token }
+    }
+
     pub(super) fn cancel(&self) {
-        let tokens: Vec<_> = self.tokens().values().cloned().collect();
+        let mut tokens: Vec<_> = self.tokens().values().cloned().collect();
+        tokens.extend(self.chats().values().cloned());
         for token in tokens {
             token.cancel();
         }
+    }
+
+    /// Waits until none goes on.
+    pub(super) async fn idle(&self) {
+        loop {
+            let mut told = std::pin::pin!(self.idle.notified());
+            // From here on no end is missed.
+            told.as_mut().enable();
+            if self.tokens().is_empty() {
+                return;
+            }
+            told.await;
+        }
+    }
+
+    /// Whether the team is being stopped, or has been.
+    pub(super) fn is_over(&self) -> bool {
+        self.tracker.is_closed()
+    }
+
+    /// Runs something that belongs to a run. The team does not stop before it has ended.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.tracker.spawn(task));
+    }
+
+    fn chats(&self) -> MutexGuard<'_, BTreeMap<u64, CancelToken>> {
+        self.chats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tokens(&self) -> MutexGuard<'_, BTreeMap<u64, CancelToken>> {
@@ -77,9 +121,26 @@ impl Runs {
     }
 }
 
+/// One chat that is held open.
+pub(super) struct HeldChat {
+    runs: Arc<Runs>,
+    number: u64,
+    pub(super) token: CancelToken,
+}
+
+impl Drop for HeldChat {
+    fn drop(&mut self) {
+        self.runs.chats().remove(&self.number);
+    }
+}
+
 impl Drop for OneRun {
     fn drop(&mut self) {
-        self.runs.tokens().remove(&self.number);
+        let mut tokens = self.runs.tokens();
+        tokens.remove(&self.number);
+        if tokens.is_empty() {
+            self.runs.idle.notify_waiters();
+        }
     }
 }
 
@@ -91,6 +152,22 @@ impl Life {
     pub(super) fn agent(&self, name: &str) -> Option<Agent> {
         let mut agents = self.parts().flat_map(|parts| &parts.agents);
         agents.find(|(built, _)| &*built.name == name).map(|(_, agent)| agent.clone())
+    }
+
+    /// The tool servers that its agents share.
+    pub(super) fn servers(&self) -> Option<McpServers> {
+        self.parts.as_ref().map(|parts| parts.servers.clone())
+    }
+
+    /// Its agents, in the order in which they started.
+    pub(super) fn agents(&self) -> impl Iterator<Item = &(Built, Agent)> {
+        self.parts().flat_map(|parts| &parts.agents)
+    }
+
+    /// Everybody, in the order in which they started, with what their cards give them to begin with.
+    pub(super) fn members(&self) -> Vec<(Arc<str>, Agent, Option<History>)> {
+        let agents = self.parts().flat_map(|parts| &parts.agents);
+        agents.map(|(it, agent)| (it.name.clone(), agent.clone(), it.history.clone())).collect()
     }
 
     /// The blueprints of its agents.
@@ -215,7 +292,8 @@ impl Team {
         let config = self.python_config().await?;
         let host = PythonHost::new(config);
         let assembly = Assembly::new(&self.loaded, &self.settings, &host, &environment);
-        if let Some(problem) = assembly.report.iter().find(|it| it.severity == Severity::Error) {
+        let problems = assembly.report.iter().chain(assembly.needs.iter());
+        if let Some(problem) = problems.into_iter().find(|it| it.severity == Severity::Error) {
             let file = problem.source.path().display();
             let message = format!(
                 "the files have changed since they were checked: {file}: {}; build the team again",
@@ -228,6 +306,7 @@ impl Team {
             parts: Some(Parts {
                 agents: Vec::new(),
                 host: host.clone(),
+                servers: assembly.servers,
                 runs: Arc::default(),
                 background: self.background.clone(),
             }),
@@ -299,7 +378,7 @@ impl Team {
         Ok(PythonConfig { interpreter, environment: environment(&self.loaded), dir: root })
     }
 
-    /// Cancels every run that goes on. The agents stay.
+    /// Cancels every run that goes on, and ends every conversation as cancelled. The agents stay.
     pub fn cancel(&self) {
         let runs = match &*self.stage() {
             Stage::Running(life) => life.runs(),

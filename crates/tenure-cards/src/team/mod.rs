@@ -2,17 +2,24 @@
 //!
 //! A [`Team`] starts its agents children first and stops them in reverse, whatever happens in
 //! between: a start that fails, a cancel, a dropped future. Each run is a chat of the agent that is
-//! asked, so `before_chat` and `after_chat` are called around it.
+//! asked, so `before_chat` and `after_chat` are called around it; a [`Conversation`] is one chat of
+//! many turns.
 
 mod builder;
+mod conversation;
 mod error;
 mod explain;
 mod life;
+mod reload;
 mod run;
+mod servers;
 
 pub use builder::{Inspection, TeamBuilder};
+pub use conversation::{Conversation, Saying};
 pub use error::{TeamError, TeamErrorKind};
-pub use explain::{EntryExplanation, Explanation, PointExplanation};
+pub use explain::{
+    EntryExplanation, Explanation, ModelExplanation, PointExplanation, ServerExplanation,
+};
 pub use run::Run;
 
 use crate::build::{Assembly, Settings};
@@ -20,8 +27,9 @@ use crate::card::Card;
 use crate::check::Loaded;
 use crate::diagnostic::Report;
 use life::Life;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_hosts::PythonConfig;
@@ -61,6 +69,14 @@ impl Team {
     /// The names of its agents, in the order in which they start.
     pub fn agents(&self) -> Vec<&str> {
         self.plan.agents.iter().map(|agent| &*agent.name).collect()
+    }
+
+    /// The names of the tools that its agents have, sorted. Those of MCP servers are not among
+    /// them: they are known once a server is connected.
+    pub fn tools(&self) -> Vec<Arc<str>> {
+        let specs = self.plan.agents.iter().flat_map(|agent| agent.blueprint.tools());
+        let names: BTreeSet<_> = specs.map(|spec| spec.name.clone()).collect();
+        names.into_iter().collect()
     }
 
     /// The cards that it is made of.

@@ -128,7 +128,7 @@ impl Team {
 }
 
 /// An id that no other chat of this machine has.
-fn fresh_id() -> String {
+pub(super) fn fresh_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let millis = now.map_or(0, |now| now.as_millis());

@@ -8,7 +8,7 @@ use crate::card::{Card, CardKind};
 use crate::check::Loaded;
 use crate::hook::{CommandRef, DeclaredHook, On, Run};
 use crate::project::{CONFIG_FILE, Project};
-use crate::source::Node;
+use crate::server::quoted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use tenure_hosts::PythonFunction;
@@ -28,10 +28,12 @@ pub fn inventory(loaded: &Loaded) -> Inventory {
     for card in &loaded.cards {
         found.card(card);
     }
+    found.servers(loaded);
+    found.addresses(loaded);
     found.finish()
 }
 
-struct Collected<'a> {
+pub(super) struct Collected<'a> {
     project: &'a Project,
     items: Vec<Item>,
     /// By file, its hash and its uses.
@@ -84,14 +86,16 @@ impl Collected<'_> {
                 let what = format!("command /{} runs {}", command.name, command.handler);
                 self.push(ItemKind::Permission, what, None, vec![name.to_string()]);
             }
-            for target in targets(card) {
-                let what = format!("tool server {target}");
-                self.push(ItemKind::Permission, what, None, vec![name.to_string()]);
-            }
         }
     }
 
-    fn push(&mut self, kind: ItemKind, what: String, sha256: Option<String>, used: Vec<String>) {
+    pub(super) fn push(
+        &mut self,
+        kind: ItemKind,
+        what: String,
+        sha256: Option<String>,
+        used: Vec<String>,
+    ) {
         let same = self.items.iter_mut().find(|item| item.kind == kind && item.what == what);
         match same {
             Some(item) => item.used_by.extend(used),
@@ -117,17 +121,22 @@ impl Collected<'_> {
     fn command(&mut self, command: &CommandRef, used: String) {
         let line: Vec<String> = command.written.iter().map(|part| quoted(part)).collect();
         self.push(ItemKind::Command, line.join(" "), None, vec![used.clone()]);
+        self.command_files(command, &[used]);
+    }
+
+    /// What of the project a command runs.
+    pub(super) fn command_files(&mut self, command: &CommandRef, used: &[String]) {
         let found = files(command, self.project);
         self.folders.extend(found.imports);
         if let Some(path) = found.program {
             for item in program(&path, ItemKind::CommandFile, self.project) {
-                self.push(item.kind, item.what, item.sha256, vec![used.clone()]);
+                self.push(item.kind, item.what, item.sha256, used.to_vec());
             }
         }
         for file in found.files {
             let sha256 = sha256_of(&file).unwrap_or_else(|_| UNREADABLE.into());
             let what = self.project.relative(&file);
-            self.push(ItemKind::CommandFile, what, Some(sha256), vec![used.clone()]);
+            self.push(ItemKind::CommandFile, what, Some(sha256), used.to_vec());
         }
     }
 
@@ -193,22 +202,4 @@ fn how(hook: &DeclaredHook, card: &Card) -> String {
     });
     let said: Vec<String> = policy.into_iter().chain(when).collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
-}
-
-/// The targets of `mcp_connect` as they are written.
-fn targets(card: &Card) -> Vec<String> {
-    let Some(node) = card.tree().field("mcp_connect") else { return Vec::new() };
-    let listed = node.list().unwrap_or_default().iter();
-    let mapped = node.map().unwrap_or_default().iter().map(|(_, server)| server);
-    let target = |server: &Node| server.field("target").and_then(Node::text).map(str::to_owned);
-    listed.chain(mapped).filter_map(target).collect()
-}
-
-fn quoted(part: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:+,@%".contains(c);
-    if !part.is_empty() && part.chars().all(plain) {
-        part.to_owned()
-    } else {
-        format!("'{}'", part.replace('\'', "'\\''"))
-    }
 }

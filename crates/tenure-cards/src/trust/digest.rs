@@ -13,7 +13,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// The SHA-256 of a file's contents. Only regular files are read: nothing here waits for a pipe, or
 /// reads a device without end.
-pub(super) fn sha256_of(path: &Path) -> io::Result<String> {
+pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }

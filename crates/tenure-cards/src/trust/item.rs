@@ -30,6 +30,10 @@ pub enum ItemKind {
     Config,
     /// A hook that is part of the program, by name.
     Registered,
+    /// A tool server: a program that is started, or an address that is connected to.
+    Server,
+    /// An address, chosen by the project, that requests to a model go to.
+    Address,
 }
 
 impl ItemKind {
@@ -46,6 +50,8 @@ impl ItemKind {
             Self::Venv => "virtual environment",
             Self::Config => "configuration",
             Self::Registered => "registered hook",
+            Self::Server => "tool server",
+            Self::Address => "model address",
         }
     }
 }

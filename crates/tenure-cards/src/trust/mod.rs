@@ -9,9 +9,11 @@ mod command;
 mod digest;
 mod item;
 mod python;
+mod reach;
 
 pub use collect::inventory;
 pub use digest::sha256_hex;
+pub(crate) use digest::sha256_of;
 pub use item::{Change, Inventory, Item, ItemKind, changes};
 pub use python::own_interpreter;
 

@@ -78,11 +78,12 @@ fn g12_guards_of_parents_are_shown_where_they_come_along() {
 
 #[test]
 fn cards_that_cannot_be_run_can_still_be_looked_at() {
-    let project = Project::new([("a.md", "---\nmodel: sonnet\nservers: [x]\n---\nx\n")]);
+    let card = "---\nmodel: nobody.knows\nharness_tools: true\n---\nx\n";
+    let project = Project::new([("a.md", card)]);
     let inspection = project.builder().inspect();
     assert_eq!(inspection.report.errors(), 2);
     assert_eq!(inspection.agents.len(), 1);
-    assert_eq!(inspection.agents[0].model, "sonnet");
+    assert_eq!(inspection.agents[0].model, "nobody.knows");
 }
 
 fn make_executable(path: &std::path::Path) {

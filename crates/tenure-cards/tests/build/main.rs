@@ -4,6 +4,9 @@ mod composed;
 mod declared;
 mod explained;
 mod fields;
+mod models;
 mod refused;
+mod servers;
 #[path = "../team/support.rs"]
 mod support;
+mod trusted;

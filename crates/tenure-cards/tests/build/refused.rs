@@ -20,11 +20,18 @@ fn refused(project: &Project) -> Vec<String> {
 #[test]
 fn what_this_release_cannot_do_is_refused_by_name() {
     for (field, problem) in [
-        ("model: sonnet", "T0702 3 the model `sonnet` is reached over the network"),
-        ("servers: [files]", "T0701 3 `servers` needs tool servers, which cannot be run yet"),
         (
-            "mcp_connect: [{ target: 'https://example.com/mcp' }]",
-            "T0701 3 `mcp_connect` needs tool servers, which cannot be run yet",
+            "mcp_connect: [{ target: 'https://example.com/mcp', management: provider }]",
+            "T0701 3 `management: provider` cannot be run yet",
+        ),
+        ("mcp_connect: [{ connector_id: x }]", "T0701 3 `connector_id` cannot be run yet"),
+        (
+            "mcp_connect: [{ target: serve, auth: { oauth: true } }]",
+            "T0701 3 `auth` cannot be run yet",
+        ),
+        (
+            "mcp_connect: [{ target: serve, defer_loading: true }]",
+            "T0701 3 `defer_loading: true` cannot be run yet",
         ),
         ("harness_tools: true", "T0701 3 `harness_tools` cannot be run yet"),
         (
@@ -62,8 +69,8 @@ fn an_agent_elsewhere_is_refused() {
 #[test]
 fn everything_is_refused_at_once_in_all_cards() {
     let project = Project::new([
-        ("a.md", "---\nmodel: gpt\nservers: [x]\nagents: [b]\n---\nx\n"),
-        ("b.md", "---\nmodel: opus\n---\nx\n"),
+        ("a.md", "---\nmodel: nobody.gpt\nharness_tools: true\nagents: [b]\n---\nx\n"),
+        ("b.md", "---\nmodel: ' . '\n---\nx\n"),
     ]);
     assert_eq!(refused(&project).len(), 3);
 }

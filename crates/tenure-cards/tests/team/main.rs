@@ -3,8 +3,12 @@
 mod children;
 mod choice;
 mod code;
+mod conversation;
 mod hooks;
 mod life;
+mod models;
+mod reload;
+mod servers;
 mod support;
 
 /// What the hooks wrote down, without the numbers of clones and forks.

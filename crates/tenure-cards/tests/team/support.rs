@@ -57,9 +57,12 @@ impl Project {
     }
 
     pub(crate) fn builder(&self) -> TeamBuilder {
-        let loaded = self.loaded();
-        assert!(!loaded.report.has_errors(), "{:#?}", messages(&loaded.report));
-        Team::builder(loaded)
+        checked(self.loaded())
+    }
+
+    /// A builder of cards that are loaded in this way.
+    pub(crate) fn builder_with(&self, options: LoadOptions) -> TeamBuilder {
+        checked(load(self.path(), &options))
     }
 
     pub(crate) fn team(&self) -> Team {
@@ -79,6 +82,11 @@ impl Project {
         let text = std::fs::read_to_string(self.path().join("log.txt")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
+}
+
+fn checked(loaded: Loaded) -> TeamBuilder {
+    assert!(!loaded.report.has_errors(), "{:#?}", messages(&loaded.report));
+    Team::builder(loaded)
 }
 
 pub(crate) fn messages(report: &Report) -> Vec<String> {

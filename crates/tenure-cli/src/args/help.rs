@@ -8,6 +8,7 @@ Examples:
   tenure demo                          watch a small team at work, no key needed
   tenure init hello                    write a project to start from
   tenure run hello -m \"hi\"             run it
+  tenure chat hello                    talk to it
   tenure check                         find every mistake in the cards here
 
 Exit codes:
@@ -20,10 +21,22 @@ Examples:
   tenure run agents/ --agent editor -m \"shorten this\" --timeout 30s
   git diff | tenure run reviewer.md > review.txt
   tenure run greeter.md -m hi --json | jq -r 'select(.type == \"result\").output'
+  tenure run greeter.md -m hi --watch  run it again whenever a file of it changes
 
 The answer goes to standard output, progress to standard error. Before anything of a project is
 executed for the first time you are shown what that would be, and asked. Ctrl-C once stops the run
 and lets its shutdown hooks finish; twice kills.";
+
+pub(super) const CHAT: &str = "\
+Examples:
+  tenure chat                          the agent of this directory
+  tenure chat agents/ --agent editor
+  tenure chat agents/ --watch          edit its files while you talk to it
+  printf 'hi\\nbye\\n' | tenure chat greeter.md
+
+Enter sends. For a new line: Alt-Enter, Ctrl-J, or a backslash before Enter; a code fence (```) is
+sent once it is closed. /help lists the commands. Ctrl-C cancels the answer, Ctrl-D leaves. Without
+a terminal every line of standard input is a message.";
 
 pub(super) const CHECK: &str = "\
 Examples:

@@ -3,6 +3,9 @@
 //! Parsing only. What an argument means for the files on disk is the business of the commands.
 
 mod help;
+mod yes;
+
+pub(crate) use yes::Yes;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -24,6 +27,9 @@ pub(crate) enum Command {
     /// Run an agent from its card and print its answer.
     #[command(after_help = help::RUN)]
     Run(Run),
+    /// Talk to an agent in the terminal.
+    #[command(after_help = help::CHAT)]
+    Chat(Chat),
     /// Find every mistake in cards and hooks. Executes nothing.
     #[command(after_help = help::CHECK)]
     Check(Check),
@@ -80,6 +86,38 @@ pub(crate) struct Run {
     /// How long the run may take, start and turn together, with a unit: 500ms, 30s, 5m.
     #[arg(short, long, value_name = "TIME")]
     pub(crate) timeout: Option<Limit>,
+    /// Run again whenever a card, a hook, a tool or another file of the project changes.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// What is approved without asking.
+    #[command(flatten)]
+    pub(crate) yes: Yes,
+}
+
+/// `tenure chat`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Chat {
+    /// A card, or a directory of cards.
+    #[arg(value_name = "CARD|DIR", default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// The agent to talk to, where there are several.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The model for every agent in place of its own, such as `passthrough`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Trust the project for this one command; nothing is recorded.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print the answers and nothing else.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Take cards, hooks and tools again whenever they change; what was said stays.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+    /// What is approved without asking.
+    #[command(flatten)]
+    pub(crate) yes: Yes,
 }
 
 /// `tenure check`.

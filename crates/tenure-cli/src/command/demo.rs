@@ -6,7 +6,7 @@ use super::session::{Session, Wishes};
 use crate::args::Demo;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
-use crate::terminal::question::question;
+use crate::terminal::question::{CHOICES, question};
 use crate::terminal::style::{BOLD, CALM, DIM, GOOD, paint};
 use crate::terminal::text::for_shell;
 use crate::terminal::{EventLines, Progress, Screen, print_plain};
@@ -96,10 +96,9 @@ impl Asker for DemoAsker {
     async fn answer(&self, ask: &PendingAsk) -> Option<Answer> {
         self.screen.print(&question(ask));
         tokio::time::sleep(THOUGHT).await;
-        let choices = "  [a]pprove  [e]dit  [r]eject  re[s]pond:";
         let answer = paint(BOLD, "a");
         self.screen
-            .print(&format!("{choices} {answer}   {}\n", paint(DIM, "(the demo answers for you)")));
+            .print(&format!("{CHOICES}: {answer}   {}\n", paint(DIM, "(the demo answers for you)")));
         Some(Answer::Approve)
     }
 }

@@ -1,6 +1,6 @@
 //! `tenure doctor`.
 
-use super::project::Opened;
+use super::project::{Opened, user_config_path};
 use crate::args::Doctor;
 use crate::exit::Exit;
 use crate::terminal::style::{BAD, BOLD, DIM, GOOD, WARN, paint};
@@ -8,8 +8,14 @@ use crate::terminal::text::{clean_line, for_shell, plural};
 use crate::trust::{Item, Standing, Store};
 use anyhow::Result;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use tenure_cards::server::{Reach, Server};
+use tenure_cards::team::{Explanation, Team};
 use tenure_cards::trust::{ItemKind, own_interpreter};
+use tenure_cards::{Code, UserConfig};
 use tenure_hosts::Interpreter;
+use tenure_models::provider::KeySource;
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -41,6 +47,10 @@ impl Findings {
         }
     }
 
+    fn note(&mut self, what: &str) {
+        self.text.push_str(&format!("    {}\n", paint(DIM, clean_line(what))));
+    }
+
     fn head(&mut self, title: &str) {
         self.text.push_str(&format!("{}\n", paint(BOLD, title)));
     }
@@ -53,6 +63,7 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     found.good(&format!("tenure {} ({os} {arch})", env!("CARGO_PKG_VERSION")));
     let store = trust_store(&mut found);
     temporary_folder(&mut found);
+    user_config(&mut found);
 
     let opened = Opened::at(&args.path)?.inspected();
     found.head(&format!("Project {}", opened.root().display()));
@@ -62,6 +73,17 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     let trusted = trust(&opened, &items, store.as_ref(), &place, &mut found);
     interpreter(&opened, &items, trusted, &mut found);
     variables(&opened, &mut found);
+    let inspection = Team::builder(opened.loaded.clone()).inspect();
+    found.head("Models");
+    models(&opened, &inspection.agents, &mut found);
+    let servers = servers_of(&opened);
+    if !servers.is_empty() {
+        found.head("Tool servers");
+        tool_servers(&servers, &mut found);
+    }
+    for need in inspection.needs.iter().filter(|need| need.code == Code::UnsetVariable) {
+        found.warn(&need.message, need.help.as_deref().unwrap_or_default());
+    }
 
     let sum = match (found.problems, found.warnings) {
         (0, 0) => paint(GOOD, "All is well."),
@@ -108,6 +130,121 @@ fn temporary_folder(found: &mut Findings) {
             "set TMPDIR to a folder of yours",
         ),
     }
+}
+
+/// The user's own configuration. What is wrong with it is told with the cards.
+fn user_config(found: &mut Findings) {
+    let Some(path) = user_config_path() else {
+        found
+            .warn("there is no place for a configuration of yours", "set HOME, or XDG_CONFIG_HOME");
+        return;
+    };
+    if !path.exists() {
+        found.good(&format!("no configuration of yours at {}; none is needed", path.display()));
+        return;
+    }
+    let errors = UserConfig::read(&path).report().errors();
+    if errors > 0 {
+        let what = format!("your configuration {} has {}", path.display(), plural(errors, "error"));
+        found.bad(&what, "see them with `tenure check`");
+        return;
+    }
+    found.good(&format!("your configuration {}", path.display()));
+    let mode = std::fs::metadata(&path).map(|meta| meta.permissions().mode()).unwrap_or_default();
+    if mode & 0o022 != 0 {
+        let remedy = format!("it decides where your keys go: chmod 600 {}", path.display());
+        found.warn("others can write your configuration", &remedy);
+    }
+}
+
+/// Each provider that is used, and each that has a key. Nothing is sent.
+fn models(opened: &Opened, agents: &[Explanation], found: &mut Findings) {
+    let user = &opened.loaded.user.models.providers;
+    let mut without = Vec::new();
+    for provider in opened.loaded.providers().known_providers() {
+        let is_its = |agent: &&Explanation| {
+            agent.remote.as_ref().is_some_and(|remote| remote.provider == provider.name)
+        };
+        let users: Vec<_> = agents.iter().filter(is_its).map(|it| it.agent.as_str()).collect();
+        let file = user.get(&provider.name).and_then(|entry| match &entry.key {
+            Some(KeySource::File(path)) => Some(path),
+            _ => None,
+        });
+        let has_key = provider.has_key && file.is_none_or(|file| file.is_file());
+        let used = match users.is_empty() {
+            true => String::new(),
+            false => format!("; used by {}", users.join(", ")),
+        };
+        let name = format!("{} at {}", provider.name, provider.host);
+        match (has_key, provider.keyless, users.is_empty()) {
+            (true, ..) if !provider.may_have_key => {
+                let what = format!("{name}: the project chose the host, so no key is sent{used}");
+                found.warn(
+                    &what,
+                    "allow the host in your own configuration (allow_hosts) to change that",
+                );
+            }
+            (true, ..) => found.good(&format!("{name}: key from {}{used}", provider.key_name)),
+            (false, true, false) => found.good(&format!("{name}: needs no key{used}")),
+            (false, false, false) => {
+                let what = match file {
+                    Some(_) => "is not there",
+                    None => "is not set",
+                };
+                found.warn(
+                    &format!("{name}: {} {what}{used}", provider.key_name),
+                    "those agents cannot run; `--model passthrough` runs them without a network",
+                );
+            }
+            (false, ..) => without.push(provider.name),
+        }
+    }
+    if !without.is_empty() {
+        found.note(&format!("not used, and without a key: {}", without.join(", ")));
+    }
+}
+
+/// The tool servers of the project and of its cards.
+fn servers_of(opened: &Opened) -> Vec<&Server> {
+    let cards = opened.loaded.cards.iter().filter_map(|card| card.kind.mcp());
+    let own = cards.flat_map(|mcp| mcp.connect.iter().filter_map(|it| it.server.as_ref()));
+    opened.loaded.project.config.servers.values().chain(own).collect()
+}
+
+/// Whether each server could be started. Nothing is started, and nothing is contacted.
+fn tool_servers(servers: &[&Server], found: &mut Findings) {
+    for server in servers {
+        let name = &server.name;
+        match &server.reach {
+            Reach::Command { command, .. } => {
+                let program = command.argv.first().map_or("", String::as_str);
+                match find_program(program) {
+                    Some(path) => found.good(&format!("{name}: {}", path.display())),
+                    None => found.bad(
+                        &format!("{name}: there is no program {program}"),
+                        "install it, or correct the server's command; PATH was searched",
+                    ),
+                }
+            }
+            Reach::Url { written, .. } => {
+                found.good(&format!("{name}: {written}, which was not contacted"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The file that a program's name means.
+fn find_program(program: &str) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
+        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    };
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(runs);
+    }
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(runs)
 }
 
 fn cards(opened: &Opened, place: &str, found: &mut Findings) {

@@ -7,7 +7,9 @@ use crate::terminal::sink::print_document;
 use crate::terminal::style::{BOLD, CALM, DIM, WARN, paint};
 use crate::terminal::text::{exact, human};
 use anyhow::Result;
-use tenure_cards::team::{EntryExplanation, Explanation, Team};
+use tenure_cards::team::{
+    EntryExplanation, Explanation, ModelExplanation, ServerExplanation, Team,
+};
 use tenure_core::hook::{Limit, Origin, Point, Policy};
 
 pub(super) fn run(args: &Explain) -> Result<Exit> {
@@ -41,16 +43,19 @@ pub(super) fn run(args: &Explain) -> Result<Exit> {
 }
 
 /// One agent, for people.
-fn text(agent: &Explanation) -> String {
+pub(super) fn text(agent: &Explanation) -> String {
     let name = paint(BOLD, exact(&agent.agent));
     let head = format!("{}  {}", exact(&agent.kind), exact(&agent.file));
     let mut text = format!("{name}  {}\n", paint(DIM, head));
-    let mut about = vec![format!("model {}", agent.model)];
+    let mut about = vec![format!("model {}", model_of(agent))];
     if !agent.tools.is_empty() {
         about.push(format!("tools {}", agent.tools.join(", ")));
     }
     about.push(format!("at most {} model calls", agent.max_steps));
     text.push_str(&format!("  {}\n", paint(DIM, exact(&about.join(" · ")))));
+    for server in &agent.servers {
+        text.push_str(&format!("  {}\n", paint(DIM, exact(&server_line(server)))));
+    }
     if agent.points.is_empty() {
         text.push_str("  no hooks\n");
     }
@@ -82,6 +87,26 @@ fn text(agent: &Explanation) -> String {
         }
     }
     text
+}
+
+/// The model as it is named, and where it is.
+fn model_of(agent: &Explanation) -> String {
+    let Some(remote) = &agent.remote else { return agent.model.clone() };
+    let ModelExplanation { provider, model, host, key, host_by_project, .. } = remote;
+    let by = if *host_by_project { ", which the project chose" } else { "" };
+    format!("{} ({provider} {model} at {host}{by}, key {key})", agent.model)
+}
+
+/// A server, and what is taken of it.
+fn server_line(server: &ServerExplanation) -> String {
+    let taken =
+        [("tools", &server.tools), ("resources", &server.resources), ("prompts", &server.prompts)];
+    let taken = taken.into_iter().filter_map(|(what, names)| {
+        let names = names.as_ref()?;
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Some(format!(" · {what} {names}"))
+    });
+    format!("server {}: {}{}", server.name, server.runs, taken.collect::<String>())
 }
 
 /// Name, what runs, policy, and the rest.

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod chat;
 mod check;
 mod completions;
 mod demo;
@@ -10,6 +11,7 @@ mod explain;
 mod files;
 mod init;
 mod project;
+mod reload;
 mod run;
 mod schema;
 mod session;
@@ -24,6 +26,7 @@ use anyhow::Result;
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Dump(args) => dump::run(&args),

@@ -8,8 +8,9 @@ use crate::terminal::text::plural;
 use crate::trust::Item;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tenure_cards::UserConfig;
 use tenure_cards::card::Card;
 use tenure_cards::check::{LoadOptions, Loaded, load};
 use tenure_cards::diagnostic::{Code, Color, Report, Severity};
@@ -35,7 +36,8 @@ impl Opened {
         let began = Instant::now();
         // This program brings no registered hooks along, so a card cannot `use` any.
         let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
-        let loaded = load(path, &options);
+        let user = user_config_path().map(|path| UserConfig::read(&path)).unwrap_or_default();
+        let loaded = load(path, &options.user_config(user));
         // Before anything of it is said.
         sink::hide(loaded.secrets());
         Ok(Self { loaded, took: began.elapsed() })
@@ -50,10 +52,10 @@ impl Opened {
         let refused = Team::builder(self.loaded.clone()).inspect().report;
         for diagnostic in refused {
             let diagnostic = match diagnostic.code {
-                Code::BadScript | Code::BadSkill => diagnostic,
+                Code::BadScript | Code::BadSkill | Code::UnknownModel => diagnostic,
                 // Of cards that are not whole, nothing more can be said.
                 _ if broken => continue,
-                Code::RemoteModel | Code::NotRunnable => diagnostic.severity(Severity::Warning),
+                Code::NotRunnable => diagnostic.severity(Severity::Warning),
                 _ => diagnostic,
             };
             self.loaded.report.push(diagnostic);
@@ -103,8 +105,7 @@ impl Opened {
 
     /// The error of a name that no agent here has.
     pub(super) fn no_agent(&self, name: &str) -> anyhow::Error {
-        let names: Vec<_> = self.loaded.cards.iter().map(|card| &*card.name).collect();
-        Stop::usage(format!("there is no agent `{name}`; there are: {}", names.join(", "))).into()
+        no_agent(name, &self.loaded)
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -114,6 +115,20 @@ impl Opened {
     pub(super) fn report(&self) -> &Report {
         &self.loaded.report
     }
+}
+
+/// The error of a name that no agent of these cards has.
+pub(super) fn no_agent(name: &str, loaded: &Loaded) -> anyhow::Error {
+    let names: Vec<_> = loaded.cards.iter().map(|card| &*card.name).collect();
+    Stop::usage(format!("there is no agent `{name}`; there are: {}", names.join(", "))).into()
+}
+
+/// Where the user's own configuration is, whether it is there or not.
+pub(super) fn user_config_path() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let config = absolute("XDG_CONFIG_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")))?;
+    Some(config.join("tenure").join("config.toml"))
 }
 
 /// Everything that a run of these cards would execute.

@@ -1,17 +1,20 @@
 //! `tenure run`.
 
-use super::project::{Opened, complain_about, items_of};
+use super::project::{Opened, complain_about, items_of, no_agent};
+use super::reload::{Rerun, Telling, Watcher, rerun};
 use super::session::{Session, Wishes};
 use crate::args::Run;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
-use crate::terminal::{EventLines, Progress, Screen, TerminalAsker, print_json};
+use crate::terminal::{EventLines, Progress, Screen, asker, print_json, print_plain};
 use crate::trust::{Leave, admit, confirm_unchanged};
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use tenure_cards::card::{Card, CardKind};
+use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
 
 /// How many instances have a line of their own, unless the card says otherwise.
@@ -39,7 +42,7 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         return Ok(Exit::Check);
     }
     let (root, items) = (opened.root().to_owned(), opened.items());
-    let named = named(args, &opened)?;
+    let named = named(args.agent.as_deref(), &args.path, &opened.loaded)?;
     let progress = match args.quiet {
         true => Progress::Nothing,
         false => Progress::on_stderr(most_lines(&opened)),
@@ -47,7 +50,7 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
     let events = if args.json { EventLines::Json } else { EventLines::Nothing };
     let screen = Screen::new(progress, events);
     let stopper = Stopper::default();
-    let asker = TerminalAsker::new(screen.clone(), stopper.clone());
+    let asker = asker(screen.clone(), stopper.clone(), &args.yes);
     let unanswered = asker.unanswered();
     let wishes = Wishes { model: args.model.clone(), timeout: args.timeout };
     let session = match Session::new(opened.loaded, wishes, screen, stopper, asker) {
@@ -65,13 +68,27 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         Ok(agent) => agent.to_owned(),
         Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
     };
+    let note = args.yes.check(&session.team().tools())?;
     if !args.quiet {
         complain_about(session.team().warnings());
+        note.iter().for_each(|note| print_plain(&format!("note: {note}")));
     }
+    // Before anybody is asked anything: what changes meanwhile is not lost.
+    let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
     let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
     admit(&root, &args.path, &items, leave)?;
     if leave == Leave::AsRecorded {
         confirm_unchanged(&items, &items_of(session.team().loaded()))?;
+    }
+    if let Some(watcher) = watcher {
+        let telling = match (args.json, args.quiet) {
+            (true, _) => Telling::Json,
+            (false, true) => Telling::Problems,
+            (false, false) => Telling::Words,
+        };
+        let (path, named) = (args.path.clone(), args.agent.clone());
+        let again = Rerun { path, named, agent, message, leave, telling, unanswered, watcher };
+        return rerun(session, again);
     }
 
     let mut ended = session.run(&agent, message)?;
@@ -90,7 +107,7 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
 }
 
 /// What the check found, for programs: one line for each.
-fn print_diagnostics(report: &Report) {
+pub(super) fn print_diagnostics(report: &Report) {
     for diagnostic in report.iter() {
         let mut line = diagnostic.to_json();
         line["type"] = "diagnostic".into();
@@ -136,23 +153,23 @@ fn message(args: &Run) -> Result<String> {
 }
 
 /// The agent that was named: by itself, or by its card.
-fn named(args: &Run, opened: &Opened) -> Result<Option<String>> {
-    if let Some(name) = &args.agent {
-        return match opened.loaded.card(name) {
+pub(super) fn named(agent: Option<&str>, path: &Path, loaded: &Loaded) -> Result<Option<String>> {
+    if let Some(name) = agent {
+        return match loaded.card(name) {
             Some(card) => Ok(Some(card.name.to_string())),
-            None => Err(opened.no_agent(name)),
+            None => Err(no_agent(name, loaded)),
         };
     }
-    if !args.path.is_file() {
+    if !path.is_file() {
         return Ok(None);
     }
-    let asked = args.path.canonicalize().ok();
+    let asked = path.canonicalize().ok();
     let is_asked = |card: &&Card| card.source.path().canonicalize().ok() == asked;
-    Ok(opened.loaded.cards.iter().find(is_asked).map(|card| card.name.to_string()))
+    Ok(loaded.cards.iter().find(is_asked).map(|card| card.name.to_string()))
 }
 
 /// The most lines that any of the cards wants to see at once.
-fn most_lines(opened: &Opened) -> usize {
+pub(super) fn most_lines(opened: &Opened) -> usize {
     let wanted = opened.loaded.cards.iter().filter_map(|card| match &card.kind {
         CardKind::Agent(card) if !card.agents.is_empty() => {
             Some(card.children.max_display_instances)

@@ -3,9 +3,9 @@
 use super::ended::{Bound, Drove, Ended};
 use crate::exit::Exit;
 use crate::kill::kill_descendants;
-use crate::signal::{self, Stopper};
+use crate::signal::{self, Press, Stopper};
 use crate::terminal::style::{WARN, paint};
-use crate::terminal::{Screen, fresh_line, hurry};
+use crate::terminal::{Screen, fresh_line, hurry, restore_terminal};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 use tenure_cards::check::Loaded;
@@ -27,18 +27,18 @@ pub(super) struct Wishes {
 
 /// A run that can begin. Nothing has been executed yet.
 pub(super) struct Session {
-    team: Team,
-    bus: EventBus,
-    screen: Screen,
-    stopper: Stopper,
-    timeout: Option<Limit>,
+    pub(super) team: Team,
+    pub(super) bus: EventBus,
+    pub(super) screen: Screen,
+    pub(super) stopper: Stopper,
+    pub(super) timeout: Option<Limit>,
 }
 
 /// What is asked of the team.
-struct Task<'a> {
-    agent: &'a str,
-    message: String,
-    timeout: Option<Limit>,
+pub(super) struct Task<'a> {
+    pub(super) agent: &'a str,
+    pub(super) message: String,
+    pub(super) timeout: Option<Limit>,
 }
 
 impl Session {
@@ -71,16 +71,7 @@ impl Session {
             .context("the runtime cannot be started")?;
         let Self { team, bus, screen, stopper, timeout } = self;
         let watch = screen.watch(&bus, runtime.handle());
-        let told = screen.clone();
-        let first = move |exit| {
-            hurry();
-            told.announce(stopping(exit));
-        };
-        let kill = || {
-            kill_descendants();
-            fresh_line();
-        };
-        signal::watch(stopper.clone(), first, kill).context("signals cannot be listened to")?;
+        listen(&screen, &stopper)?;
         let task = Task { agent, message, timeout };
         let outcome = runtime.block_on(drive(&team, &stopper, task));
         stopper.ended();
@@ -89,6 +80,27 @@ impl Session {
         runtime.shutdown_background();
         Ok(Ended::new(agent, outcome, stopper.cause(), screen))
     }
+}
+
+/// Lets signals stop what runs: the first one in an orderly way, the second one at once.
+pub(super) fn listen(screen: &Screen, stopper: &Stopper) -> Result<()> {
+    let told = screen.clone();
+    let first = move |exit| {
+        hurry();
+        told.announce(stopping(exit));
+    };
+    let told = screen.clone();
+    let pressed = move |press| {
+        if let Some(text) = pressed(press) {
+            told.announce(paint(WARN, text));
+        }
+    };
+    let kill = || {
+        kill_descendants();
+        restore_terminal();
+        fresh_line();
+    };
+    signal::watch(stopper.clone(), pressed, first, kill).context("signals cannot be listened to")
 }
 
 async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
@@ -137,7 +149,7 @@ async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
 
 /// What bounds the turn, and how much time that leaves: the shorter one of what is left for the run
 /// and what the project allows a turn.
-fn closest(run: Option<(Limit, Instant)>, turn: Option<Limit>) -> Option<(Bound, Duration)> {
+pub(super) fn closest(run: Option<(Limit, Instant)>, turn: Option<Limit>) -> Option<(Bound, Duration)> {
     let run = run.map(|(limit, deadline)| {
         (Bound::Run(limit), deadline.saturating_duration_since(Instant::now()))
     });
@@ -146,7 +158,7 @@ fn closest(run: Option<(Limit, Instant)>, turn: Option<Limit>) -> Option<(Bound,
 }
 
 /// Runs the turn, and cancels it when the run is stopped, however early that was.
-async fn converse(
+pub(super) async fn converse(
     team: &Team,
     stopper: &Stopper,
     task: Task<'_>,
@@ -169,6 +181,15 @@ async fn converse(
         biased;
         result = run => result,
         never = cancel => never,
+    }
+}
+
+/// What is said of a Ctrl-C in a chat.
+fn pressed(press: Press) -> Option<&'static str> {
+    match press {
+        Press::StillEnding => Some("the turn is still ending; press Ctrl-C again to leave"),
+        // The screen shows what becomes of the turn.
+        Press::Cancelled | Press::Ignored | Press::Stops => None,
     }
 }
 

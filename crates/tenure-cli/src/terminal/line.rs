@@ -1,9 +1,11 @@
 //! One line of progress for each thing that matters: events in, lines out.
 
-use super::record::{Happening, Record, is_own_hook};
+use super::group::{Group, MOST_FAILURES};
+use super::record::{Happening, Instance, Record, is_own_hook};
 use super::style::{BAD, BOLD, CALM, DIM, GOOD, PLAIN, WARN, paint};
-use super::text::{clean_line, fit, human};
+use super::text::{clean_line, columns_of, fit, human};
 use anstyle::Style;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure_core::event::EventKind;
 use tenure_core::message::ToolStatus;
@@ -15,6 +17,8 @@ use tenure_core::{ExitReason, Outcome};
 pub(crate) enum Weight {
     /// A live display shows it in the line of the instance, and forgets it.
     Passing,
+    /// Somebody has come to a good end. It stays, unless they are many.
+    Ending,
     /// It stays.
     Lasting,
 }
@@ -36,10 +40,6 @@ pub(crate) struct Line {
 const INDENT: usize = 12;
 /// Nobody reads more of a line that a hook printed.
 const MOST_LOG: usize = 500;
-
-fn width_of(line: &str) -> usize {
-    anstream::adapter::strip_str(line).to_string().chars().count()
-}
 
 /// No name pushes the rest of the line further than this.
 const MOST_NAME: usize = 20;
@@ -73,6 +73,48 @@ impl Line {
         self
     }
 
+    fn ending(mut self) -> Self {
+        self.weight = Weight::Ending;
+        self
+    }
+
+    /// What many clones of an agent have come to, in one line.
+    fn of_group(group: &Group, at: Duration, label: &'static str, style: Style) -> Self {
+        Self {
+            weight: Weight::Lasting,
+            label,
+            style,
+            at,
+            agent: clean_line(&group.name),
+            agent_width: 0,
+            what: String::new(),
+            detail: String::new(),
+        }
+    }
+
+    /// How far many clones of an agent are.
+    pub(crate) fn progress_of(group: &Group, waiting: usize, at: Duration) -> Self {
+        Self::of_group(group, at, "PROGRESS", CALM).what(group.counts(waiting))
+    }
+
+    /// The end of many clones of an agent.
+    pub(crate) fn end_of(group: &Group) -> Self {
+        let (label, style) = match group.failed.len() {
+            0 => ("COMPLETED", GOOD),
+            failed if failed == group.total => ("FAILED", BAD),
+            _ => ("ENDED", WARN),
+        };
+        let took = human(group.ended.saturating_sub(group.since));
+        let line = Self::of_group(group, group.ended, label, style);
+        line.what(group.counts(0)).detail(format!("after {took}"))
+    }
+
+    /// What it says, whenever that was.
+    fn gist(&self) -> String {
+        let parts = [self.label, &self.agent, &self.what, &self.detail];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
     /// The line with its colours. Where there are only so many columns, what does not fit goes to
     /// lines of its own.
     pub(crate) fn render(&self, columns: Option<usize>) -> String {
@@ -89,7 +131,7 @@ impl Line {
         };
         let line = format!("{head} {:room$}{tail}", "");
         match columns {
-            Some(columns) if width_of(&line) > columns => self.folded(head, columns),
+            Some(columns) if columns_of(&line) > columns => self.folded(head, columns),
             _ => line,
         }
     }
@@ -108,6 +150,42 @@ impl Line {
     }
 }
 
+/// What went wrong again and again in the same way: after a few times it is only counted.
+#[derive(Default)]
+pub(crate) struct Repeats {
+    times: BTreeMap<String, usize>,
+}
+
+/// So many are told.
+const MOST_ALIKE: usize = 3;
+
+impl Repeats {
+    /// Whether the line of this event is still told.
+    pub(crate) fn is_told(&mut self, kind: &EventKind, line: &Line) -> bool {
+        let is_spoken = matches!(
+            kind,
+            EventKind::Log { .. } | EventKind::Asked { .. } | EventKind::Answered { .. }
+        );
+        if line.weight != Weight::Lasting || is_spoken {
+            return true;
+        }
+        let times = self.times.entry(line.gist()).or_default();
+        *times += 1;
+        *times <= MOST_ALIKE
+    }
+
+    /// What was not told, and how often. Everything is told again from here on.
+    pub(crate) fn end(&mut self) -> Vec<String> {
+        let times = std::mem::take(&mut self.times);
+        let more = times.into_iter().filter(|(_, times)| *times > MOST_ALIKE);
+        more.map(|(gist, times)| {
+            let more = times - MOST_ALIKE;
+            paint(DIM, format_args!("{:INDENT$}… {more} more of these: {gist}", ""))
+        })
+        .collect()
+    }
+}
+
 /// The line that an event is worth, if any. `took` is what [`Record::note`] returned for it.
 pub(crate) fn line_of(
     happening: Happening<'_>,
@@ -122,11 +200,14 @@ pub(crate) fn line_of(
         EventKind::PhaseEntered { to: Phase::Terminated, reason, .. } => {
             let outcome = record.instance(happening.instance).and_then(|it| it.outcome);
             let (label, style) = end_label(*reason, outcome);
-            line(label, style).detail(format!("after {took}")).lasting()
+            let line = line(label, style).detail(format!("after {took}"));
+            if style == GOOD { line.ending() } else { line.lasting() }
         }
         EventKind::PhaseEntered { to: Phase::Error, .. } => line("ERROR", BAD).lasting(),
         EventKind::PhaseEntered { to: Phase::Paused, .. } => line("PAUSED", WARN).lasting(),
         EventKind::TurnStarted => line("RUNNING", CALM),
+        // Of a clone the end says it.
+        EventKind::TurnEnded { .. } if is_clone(happening, record) => return None,
         EventKind::TurnEnded { outcome, .. } if !outcome.is_ok() => {
             line(outcome_label(*outcome), BAD).what("the turn").detail(took).lasting()
         }
@@ -156,7 +237,11 @@ pub(crate) fn line_of(
                 _ => line("TOOL", WARN).what(tool).detail("not executed"),
             }
         }
-        EventKind::Asked { prompt, .. } => line("ASKING", WARN).what(clean_line(prompt)).lasting(),
+        EventKind::Asked { prompt, tool, .. } => {
+            let about = tool.as_ref().map(|tool| format!("about {}", clean_line(tool)));
+            let line = line("ASKING", WARN).what(fit(&clean_line(prompt), MOST_LOG));
+            line.detail(about.unwrap_or_default()).lasting()
+        }
         EventKind::Answered { decision, .. } => {
             line("ANSWERED", GOOD).what(*decision).detail(format!("after {took}")).lasting()
         }
@@ -169,6 +254,34 @@ pub(crate) fn line_of(
         }
         _ => return None,
     })
+}
+
+fn is_clone(happening: Happening<'_>, record: &Record) -> bool {
+    record.instance(happening.instance).is_some_and(Instance::is_clone)
+}
+
+/// Whether the event is the end of somebody who is no clone, or of their turn.
+pub(crate) fn ends_all(happening: Happening<'_>, record: &Record) -> bool {
+    let is_end = matches!(
+        happening.kind,
+        EventKind::TurnEnded { .. } | EventKind::PhaseEntered { to: Phase::Terminated, .. }
+    );
+    is_end && !is_clone(happening, record)
+}
+
+/// Whether the line of an event is left out because its instance is one of many, and they have lines
+/// together.
+pub(crate) fn is_in_crowd(happening: Happening<'_>, line: &Line, record: &Record) -> bool {
+    let Some(group) = record.group_of(happening.instance).filter(|group| group.is_crowd()) else {
+        return false;
+    };
+    match happening.kind {
+        EventKind::Log { .. }
+        | EventKind::Asked { .. }
+        | EventKind::Answered { .. }
+        | EventKind::ResourceLeaked { .. } => false,
+        _ => line.weight != Weight::Lasting || group.failed.len() > MOST_FAILURES,
+    }
 }
 
 fn hook_end(outcome: Outcome, took: Duration) -> String {

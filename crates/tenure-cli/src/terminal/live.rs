@@ -1,222 +1,145 @@
-//! Live progress: a spinner line for each instance that is at work, and above them what stays.
+//! Live progress: the lines of those that are at work, drawn over and over, and above them what stays.
 
-use super::record::{Instance, Record};
+use super::board::{Board, Moment, Room};
+use super::record::Record;
+use super::sink;
 use super::size;
 use super::stream::{Stream, write};
-use super::style::{BOLD, DIM, on_stderr, paint};
+use super::style::on_stderr;
+use super::text::columns_of;
 use super::timeline::Charset;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
-use std::collections::BTreeMap;
-use std::io::Result;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often the spinners turn.
+/// How often the lines are drawn at most, and how often while nothing happens.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 pub(super) struct Live {
-    bars: MultiProgress,
-    /// By the place of the instance in the record.
-    rows: BTreeMap<usize, ProgressBar>,
-    more: Option<ProgressBar>,
-    most: usize,
-    /// Lines that wait for the end of a question.
-    held: Option<Vec<String>>,
+    board: Board,
+    /// Lines that stay and are not printed yet.
+    waiting: Vec<String>,
+    /// Whether nothing may be drawn: somebody else has the screen.
+    is_held: bool,
+    /// How wide the lines are that stand below the last one that stays.
+    drawn: Vec<usize>,
+    turn: usize,
+    /// When it was drawn last.
+    last: Option<Instant>,
 }
 
 impl Live {
     pub(super) fn new(most: usize) -> Self {
         Self {
-            bars: MultiProgress::with_draw_target(draw_target()),
-            rows: BTreeMap::new(),
-            more: None,
-            most: most.max(1),
-            held: None,
+            board: Board::new(most, Charset::of_locale()),
+            waiting: Vec::new(),
+            is_held: false,
+            drawn: Vec::new(),
+            turn: 0,
+            last: None,
         }
     }
 
-    /// Prints a line that stays.
+    /// Has a line printed that stays: with the next drawing.
     pub(super) fn print(&mut self, line: &str) {
-        let line = on_stderr(line);
-        match &mut self.held {
-            Some(held) => held.push(line),
-            // A terminal that is gone takes nothing, and the run goes on without it.
-            None => drop(self.bars.println(line)),
+        self.waiting.push(on_stderr(line));
+    }
+
+    /// Draws, unless it was drawn a moment ago.
+    pub(super) fn show(&mut self, record: &Record, now: Duration) {
+        if self.last.is_none_or(|last| last.elapsed() >= TICK) {
+            self.draw(record, now);
         }
     }
 
-    /// Brings the spinner lines in step with the record.
-    pub(super) fn show(&mut self, record: &Record, now: Duration) {
-        if self.held.is_some() {
+    /// Draws at once.
+    pub(super) fn draw(&mut self, record: &Record, now: Duration) {
+        if self.is_held {
             return;
         }
-        let instances = record.instances();
-        let ended: Vec<usize> =
-            self.rows.keys().copied().filter(|place| !instances[*place].is_at_work()).collect();
-        for place in ended {
-            self.drop_row(place);
+        if sink::is_edited() {
+            // What stays goes above the line that is typed, and nothing is drawn below it.
+            std::mem::take(&mut self.waiting).iter().for_each(|line| sink::print_plain(line));
+            return;
         }
-        let live = || instances.iter().enumerate().filter(|(_, it)| it.is_at_work());
-        for (place, _) in live() {
-            if self.rows.len() >= self.most {
-                break;
-            }
-            if !self.rows.contains_key(&place) {
-                let below = self.more.as_ref();
-                let bar = ProgressBar::new_spinner().with_style(style());
-                let bar = match below {
-                    Some(more) => self.bars.insert_before(more, bar),
-                    None => self.bars.add(bar),
-                };
-                self.rows.insert(place, bar);
-            }
-        }
-        for (place, bar) in &self.rows {
-            bar.set_message(on_stderr(&message(&instances[*place], now)));
-        }
-        let rest = live().count().saturating_sub(self.rows.len());
-        match (rest, &self.more) {
-            (0, Some(_)) => {
-                if let Some(more) = self.more.take() {
-                    self.bars.remove(&more);
-                }
-            }
-            (0, None) => {}
-            (rest, more) => {
-                let text = on_stderr(&paint(DIM, format_args!("+{rest} more")));
-                match more {
-                    Some(more) => more.set_message(text),
-                    None => {
-                        let bar = self.bars.add(ProgressBar::new_spinner().with_style(style()));
-                        bar.set_message(text);
-                        self.more = Some(bar);
-                    }
-                }
-            }
-        }
+        self.turn += 1;
+        let room = room();
+        let frame = self.board.frame(record, Moment { now, turn: self.turn }, room);
+        self.last = Some(Instant::now());
+        let frame = frame.iter().map(|line| on_stderr(line)).collect();
+        self.put(frame, room.columns);
     }
 
-    /// Turns the spinners.
-    pub(super) fn tick(&mut self, record: &Record, now: Duration) {
-        self.show(record, now);
-        self.rows.values().chain(&self.more).for_each(ProgressBar::tick);
-    }
-
-    /// Clears the screen for a question.
+    /// Clears the screen for somebody else, and prints what stays before that.
     pub(super) fn hold(&mut self) {
         self.clear();
-        self.held.get_or_insert_default();
+        self.is_held = true;
     }
 
-    /// Goes on after a question.
+    /// Goes on after that.
     pub(super) fn release(&mut self, record: &Record, now: Duration) {
-        for line in self.held.take().unwrap_or_default() {
-            self.print(&line);
-        }
-        self.show(record, now);
+        self.is_held = false;
+        self.draw(record, now);
     }
 
-    /// Takes every spinner line away.
+    /// Takes away every line that does not stay.
     pub(super) fn clear(&mut self) {
-        let places: Vec<usize> = self.rows.keys().copied().collect();
-        places.into_iter().for_each(|place| self.drop_row(place));
-        if let Some(more) = self.more.take() {
-            more.finish_and_clear();
-            self.bars.remove(&more);
-        }
-        drop(self.bars.clear());
-    }
-
-    fn drop_row(&mut self, place: usize) {
-        if let Some(bar) = self.rows.remove(&place) {
-            bar.finish_and_clear();
-            self.bars.remove(&bar);
+        if !self.is_held {
+            self.put(Vec::new(), room().columns);
         }
     }
-}
 
-/// What the line of an instance says beside its spinner.
-fn message(it: &Instance, now: Duration) -> String {
-    format!("[{:>7.3}s] {}  {}", now.as_secs_f64(), paint(BOLD, &it.name), it.doing)
-}
-
-fn style() -> ProgressStyle {
-    let turns = match Charset::of_locale() {
-        Charset::Unicode => "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ",
-        Charset::Ascii => "-\\|/ ",
-    };
-    ProgressStyle::with_template("{spinner:>11} {wide_msg}")
-        .expect("the template is a constant, and tests draw it")
-        .tick_chars(turns)
-}
-
-/// How often the lines are drawn at most, in a second.
-const REFRESH: u8 = 20;
-
-fn draw_target() -> ProgressDrawTarget {
-    ProgressDrawTarget::term_like_with_hz(Box::new(Canvas::default()), REFRESH)
-}
-
-/// The terminal behind standard error, drawn to in one go.
-#[derive(Debug, Default)]
-struct Canvas(Mutex<String>);
-
-impl Canvas {
-    fn drawn(&self) -> MutexGuard<'_, String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn step(&self, cells: usize, way: char) -> Result<()> {
-        if cells > 0 {
-            self.drawn().push_str(&format!("\x1b[{cells}{way}"));
+    /// Writes what stays over what was drawn, and the new lines below it: in one go, and without
+    /// clearing first, so that nothing flickers.
+    fn put(&mut self, frame: Vec<String>, columns: usize) {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() && frame.is_empty() && self.drawn.is_empty() {
+            return;
         }
-        Ok(())
+        let text = drawing(&self.drawn, &waiting, &frame, columns);
+        self.drawn = frame.iter().map(|line| columns_of(line)).collect();
+        // A terminal that is gone takes nothing, and the run goes on without it.
+        let _ = write(Stream::Err, text.as_bytes());
     }
 }
 
-impl TermLike for Canvas {
-    fn width(&self) -> u16 {
-        size::terminal().map_or(80, |(columns, _)| columns.try_into().unwrap_or(u16::MAX))
+/// What draws `frame` below the lines of `waiting`, in place of lines that were `drawn` this wide.
+fn drawing(drawn: &[usize], waiting: &[String], frame: &[String], columns: usize) -> String {
+    // A terminal that has become narrower has folded them.
+    let rows: usize = drawn.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+    let mut text = String::from("\r");
+    if rows > 0 {
+        text.push_str(&format!("\x1b[{rows}A"));
+    }
+    for line in waiting.iter().flat_map(|line| line.split('\n')).chain(frame.iter().map(|it| &**it))
+    {
+        text.push_str(line);
+        text.push_str("\x1b[K\n");
+    }
+    text.push_str("\x1b[J");
+    text
+}
+
+fn room() -> Room {
+    let (columns, rows) = size::terminal().unwrap_or((80, 24));
+    // A terminal that does not say how high it is, is one of those that scroll.
+    Room { columns: columns.max(1), rows: if rows == 0 { 24 } else { rows } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_written_over_what_was_drawn_and_the_rest_below_it() {
+        let lines =
+            |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let text = drawing(&[10, 10], &lines(&["one\ntwo"]), &lines(&["at work"]), 80);
+        assert_eq!(text, "\r\x1b[2Aone\x1b[K\ntwo\x1b[K\nat work\x1b[K\n\x1b[J");
+        assert_eq!(drawing(&[], &[], &lines(&["x"]), 80), "\rx\x1b[K\n\x1b[J");
     }
 
-    fn height(&self) -> u16 {
-        size::terminal().map_or(24, |(_, rows)| rows.try_into().unwrap_or(u16::MAX))
-    }
-
-    fn move_cursor_up(&self, n: usize) -> Result<()> {
-        self.step(n, 'A')
-    }
-
-    fn move_cursor_down(&self, n: usize) -> Result<()> {
-        self.step(n, 'B')
-    }
-
-    fn move_cursor_right(&self, n: usize) -> Result<()> {
-        self.step(n, 'C')
-    }
-
-    fn move_cursor_left(&self, n: usize) -> Result<()> {
-        self.step(n, 'D')
-    }
-
-    fn write_line(&self, s: &str) -> Result<()> {
-        let mut drawn = self.drawn();
-        drawn.push_str(s);
-        drawn.push('\n');
-        Ok(())
-    }
-
-    fn write_str(&self, s: &str) -> Result<()> {
-        self.drawn().push_str(s);
-        Ok(())
-    }
-
-    fn clear_line(&self) -> Result<()> {
-        self.write_str("\r\x1b[2K")
-    }
-
-    fn flush(&self) -> Result<()> {
-        let drawn = std::mem::take(&mut *self.drawn());
-        write(Stream::Err, drawn.as_bytes())
+    #[test]
+    fn a_terminal_that_became_narrower_has_folded_what_was_drawn() {
+        let text = drawing(&[79, 40, 0], &[], &[], 40);
+        assert_eq!(text, "\r\x1b[4A\x1b[J");
     }
 }

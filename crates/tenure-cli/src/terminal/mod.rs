@@ -2,9 +2,14 @@
 //!
 //! [`record`] keeps what happened, [`line`](mod@line), [`timeline`] and [`usage`] turn that into
 //! text; all of them are pure. [`screen`] shows a run on standard error, live or line by line;
-//! [`sink`] is the only place that prints (by way of `stream`, which is never held up for good), and [`question`] the only one that reads
-//! from the terminal.
+//! [`sink`] is the only place that prints (by way of `stream`, which is never held up for good).
+//! [`question`] and [`editor`] read from the terminal, and `keyboard` sees to it that only one of
+//! them does.
 
+mod board;
+mod editor;
+mod group;
+mod keyboard;
 mod line;
 mod live;
 pub(crate) mod question;
@@ -17,11 +22,13 @@ pub(crate) mod style;
 pub(crate) mod text;
 mod timeline;
 mod usage;
+mod yes;
 
-pub(crate) use question::TerminalAsker;
-pub(crate) use screen::{EventLines, Progress, Screen};
+pub(crate) use editor::{LineEditor, Typed, Words, restore_terminal};
+pub(crate) use screen::{EventLines, Held, Progress, Screen};
 pub(crate) use sink::{print_json, print_plain};
 pub(crate) use stream::{fresh_line, hurry};
+pub(crate) use yes::asker;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 //!
 //! Pure: events go in with the time since the run began, and nothing is printed here.
 
-use std::collections::HashMap;
+use super::group::{Group, Groups};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::event::{Event, EventKind};
@@ -68,6 +69,21 @@ pub(crate) struct Stretch {
     pub(crate) to: Option<Duration>,
 }
 
+/// How an instance stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// At work.
+    Running,
+    /// Waiting for a person.
+    Waiting,
+    /// There, and with nothing to do.
+    Idle,
+    /// Over, and well.
+    Done,
+    /// Over, or as good as, and not well.
+    Failed,
+}
+
 /// One instance of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
@@ -85,6 +101,10 @@ pub(crate) struct Instance {
     pub(crate) stretches: Vec<Stretch>,
     /// What it does right now, for people.
     pub(crate) doing: String,
+    /// When it was last heard of.
+    pub(crate) heard: Duration,
+    /// When it last began to work.
+    pub(crate) since: Duration,
     /// Whether it waits for somebody to ask it something.
     pub(crate) is_idle: bool,
     /// The hook that refused last, and its point, while nothing else has come of it.
@@ -120,6 +140,8 @@ impl Instance {
             denied: 0,
             stretches: Vec::new(),
             doing: "starting".to_owned(),
+            heard: at,
+            since: at,
             is_idle: false,
             denier: None,
             raised: None,
@@ -134,9 +156,36 @@ impl Instance {
         &self.name[..end.unwrap_or(self.name.len())]
     }
 
+    /// Whether it is a clone or a fork of another.
+    pub(crate) fn is_clone(&self) -> bool {
+        self.template().len() < self.name.len()
+    }
+
     /// Whether it is there and does something.
     pub(crate) fn is_at_work(&self) -> bool {
         self.ended.is_none() && !self.is_idle
+    }
+
+    /// How it stands.
+    pub(crate) fn standing(&self) -> Standing {
+        let is_bad = |reason| {
+            use ExitReason::{Crashed, Fatal, Forced, StartupFailed};
+            matches!(reason, StartupFailed | Fatal | Forced | Crashed)
+        };
+        let failed =
+            self.outcome.is_some_and(|how| !how.is_ok()) || self.reason.is_some_and(is_bad);
+        match self.ended {
+            Some(_) if failed => Standing::Failed,
+            Some(_) => Standing::Done,
+            None if self.is_waiting() => Standing::Waiting,
+            None if self.is_idle => Standing::Idle,
+            None => Standing::Running,
+        }
+    }
+
+    /// Whether it waits for a person.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.open.iter().any(|(key, _)| matches!(key, Key::Ask(_)))
     }
 
     fn begin(&mut self, key: Key, activity: Activity, at: Duration) {
@@ -173,6 +222,10 @@ impl Instance {
 pub(crate) struct Record {
     instances: Vec<Instance>,
     places: HashMap<InstanceId, usize>,
+    /// The places of those that have not ended.
+    alive: BTreeSet<usize>,
+    /// The clones, agent by agent.
+    pub(super) groups: Groups,
     /// When the last event happened.
     pub(crate) last: Duration,
     /// How wide the widest name is so far.
@@ -185,6 +238,16 @@ impl Record {
     /// The instances in the order in which they appeared.
     pub(crate) fn instances(&self) -> &[Instance] {
         &self.instances
+    }
+
+    /// Those that have not ended, by their places.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Instance)> {
+        self.alive.iter().map(|place| (*place, &self.instances[*place]))
+    }
+
+    /// The clones that this one is one of, if it is a clone.
+    pub(crate) fn group_of(&self, id: InstanceId) -> Option<&Group> {
+        self.groups.of(*self.places.get(&id)?)
     }
 
     /// The instance of this id.
@@ -202,12 +265,12 @@ impl Record {
     pub(crate) fn note(&mut self, happening: Happening<'_>) -> Option<Duration> {
         let Happening { at, agent, instance, kind } = happening;
         self.last = self.last.max(at);
-        let instances = &mut self.instances;
-        let place = *self.places.entry(instance).or_insert_with(|| {
-            instances.push(Instance::new(agent, at));
-            instances.len() - 1
-        });
+        let place = match self.places.get(&instance) {
+            Some(place) => *place,
+            None => self.meet(agent, instance, at),
+        };
         let it = &mut self.instances[place];
+        it.heard = at;
         self.name_width = self.name_width.max(it.name.chars().count());
         match kind {
             EventKind::PhaseEntered { to, reason, .. } => {
@@ -216,11 +279,14 @@ impl Record {
                 if *to == Phase::Terminated {
                     it.ended = Some(at);
                     it.reason = *reason;
+                    self.alive.remove(&place);
+                    self.groups.ended(place, it.standing(), at);
                     return Some(at.saturating_sub(it.started));
                 }
             }
             EventKind::TurnStarted => {
                 (it.denier, it.raised) = (None, None);
+                it.since = at;
                 it.begin(Key::Turn, Activity::Turn, at);
             }
             EventKind::TurnEnded { outcome, .. } => {
@@ -250,18 +316,22 @@ impl Record {
                 return it.end(&Key::Hook(hook.clone(), *point), at);
             }
             EventKind::ModelStarted { step } => {
-                it.doing = "waiting for the model".to_owned();
+                it.doing = format!("model call {step}");
                 it.denier = None;
                 it.begin(Key::Model(*step), Activity::Model, at);
             }
             EventKind::ModelEnded { step, usage, .. } => {
                 it.usage += *usage;
+                self.groups.used(place, *usage);
                 return it.end(&Key::Model(*step), at);
             }
             EventKind::ToolStarted { .. } => it.tool_calls += 1,
             EventKind::ToolExecuting { call, tool } => {
                 it.doing = format!("tool {}", super::text::clean_line(tool));
                 it.begin(Key::Tool(call.clone()), Activity::Tool, at);
+            }
+            EventKind::ToolProgress { tool, done, total, message, .. } => {
+                it.doing = progress_in_words(tool, *done, *total, message.as_deref());
             }
             EventKind::ToolEnded { call, status, .. } => {
                 let took = it.end(&Key::Tool(call.clone()), at);
@@ -275,7 +345,7 @@ impl Record {
             }
             EventKind::Asked { ask, .. } => {
                 it.asks += 1;
-                it.doing = "waiting for a person".to_owned();
+                it.doing = "waiting for you".to_owned();
                 it.begin(Key::Ask(ask.clone()), Activity::Ask, at);
             }
             EventKind::Log { line, .. } => {
@@ -283,11 +353,47 @@ impl Record {
                     it.raised = Some(place);
                 }
             }
-            EventKind::Answered { ask, .. } => return it.end(&Key::Ask(ask.clone()), at),
+            EventKind::Answered { ask, .. } => {
+                if it.doing == "waiting for you" {
+                    it.doing = "going on".to_owned();
+                }
+                return it.end(&Key::Ask(ask.clone()), at);
+            }
             _ => {}
         }
         None
     }
+
+    /// Takes note of somebody new.
+    fn meet(&mut self, agent: &str, id: InstanceId, at: Duration) -> usize {
+        let (it, place) = (Instance::new(agent, at), self.instances.len());
+        if it.is_clone() {
+            self.groups.joined(it.template(), place, at);
+        }
+        self.instances.push(it);
+        self.places.insert(id, place);
+        self.alive.insert(place);
+        place
+    }
+}
+
+/// How far a tool has come: `tool read 3/10 the second file`.
+fn progress_in_words(tool: &str, done: f64, total: Option<f64>, message: Option<&str>) -> String {
+    let mut text = format!("tool {}", super::text::clean_line(tool));
+    match total {
+        Some(total) => text.push_str(&format!(" {}/{}", short(done), short(total))),
+        None if done > 0.0 => text.push_str(&format!(" {}", short(done))),
+        None => {}
+    }
+    if let Some(message) = message {
+        text.push_str(&format!(" {}", super::text::clean_line(message)));
+    }
+    text
+}
+
+/// A number without digits that say nothing.
+fn short(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
 /// The `file:line` of a line of a Python traceback.
@@ -307,7 +413,7 @@ fn phase_in_words(phase: Phase) -> &'static str {
         Phase::ProcessingUserInput => "reading the message",
         Phase::AwaitingLlmResponse => "waiting for the model",
         Phase::AnalyzingLlmResponse => "looking at the answer",
-        Phase::AwaitingToolApproval | Phase::AwaitingUserInput => "waiting for a person",
+        Phase::AwaitingToolApproval | Phase::AwaitingUserInput => "waiting for you",
         Phase::ExecutingTool => "running a tool",
         Phase::ToolDenied => "a tool call was denied",
         Phase::ProcessingToolResult => "taking in the result",

@@ -3,9 +3,9 @@
 //! A thread of its own receives the events and shows them, so that nothing the agents do can hold
 //! it up, and it cannot hold them up.
 
-use super::line::{Weight, line_of};
+use super::line::{Line, Repeats, Weight, ends_all, is_in_crowd, line_of};
 use super::live::{Live, TICK};
-use super::record::{Happening, Record};
+use super::record::{Happening, Instance, Record};
 use super::sink::{print_json, print_plain};
 use super::size::{columns, width};
 use super::text::clean_line;
@@ -13,6 +13,7 @@ use super::timeline::{Charset, timeline};
 use super::usage;
 use crate::time::rfc3339;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,6 +22,7 @@ use tenure_core::InstanceId;
 use tenure_core::event::{Event, EventBus, Received, Subscriber};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
 
 /// More events than these cannot wait to be shown; a run that is faster loses some of its lines.
 const WAITING: usize = 1 << 16;
@@ -73,15 +75,30 @@ struct Stage {
     announced: Arc<Announced>,
     record: Record,
     display: Display,
+    repeats: Repeats,
+    /// How many keep it quiet.
+    holders: usize,
     events: EventLines,
     began: SystemTime,
 }
 
 enum Display {
     Live(Live),
-    Lines,
+    Lines(Lines),
     Nothing,
 }
+
+/// Progress line by line.
+#[derive(Default)]
+struct Lines {
+    /// What is to be printed once nobody keeps it quiet any more.
+    held: Vec<String>,
+    /// What was said last of those that are many, and when.
+    said: HashMap<String, (Duration, String)>,
+}
+
+/// How often it is said how far those are that are many.
+const PROGRESS: Duration = Duration::from_secs(1);
 
 /// The thread that shows events.
 pub(crate) struct Watch {
@@ -94,14 +111,16 @@ impl Screen {
     pub(crate) fn new(progress: Progress, events: EventLines) -> Self {
         let display = match progress {
             Progress::Live(most) => Display::Live(Live::new(most)),
-            Progress::Lines => Display::Lines,
+            Progress::Lines => Display::Lines(Lines::default()),
             Progress::Nothing => Display::Nothing,
         };
         let began = SystemTime::now();
         let (record, waiting) = (Record::default(), None);
         let announced = Arc::<Announced>::default();
         let lines = announced.clone();
-        let stage = Stage { waiting, announced: lines, record, display, events, began };
+        let (holders, repeats) = (0, Repeats::default());
+        let stage =
+            Stage { waiting, announced: lines, record, display, repeats, holders, events, began };
         Self { stage: Arc::new(Mutex::new(stage)), announced }
     }
 
@@ -125,6 +144,8 @@ impl Screen {
     pub(crate) fn hold(&self) -> Held<'_> {
         let mut stage = self.stage();
         stage.catch_up();
+        stage.tell_ends(Over::All);
+        stage.holders += 1;
         if let Display::Live(live) = &mut stage.display {
             live.hold();
         }
@@ -133,9 +154,13 @@ impl Screen {
 
     /// Prints a line that stays, whatever the display, behind what has happened before.
     pub(crate) fn print(&self, line: &str) {
-        let mut stage = self.stage();
+        let stage = &mut *self.stage();
         stage.catch_up();
         stage.print(line);
+        let now = stage.now();
+        if let Display::Live(live) = &mut stage.display {
+            live.draw(&stage.record, now);
+        }
     }
 
     /// Has the display thread print a line that stays, as soon as it can. Never waits.
@@ -165,6 +190,13 @@ impl Screen {
         lines.push(String::new());
         lines.push(usage::summary(&stage.record, width));
         lines.iter().for_each(|line| print_plain(line));
+    }
+
+    /// What it cost so far, agent by agent.
+    pub(crate) fn usage(&self) -> Vec<String> {
+        let mut stage = self.stage();
+        stage.catch_up();
+        usage::table(&stage.record, width())
     }
 
     /// The hook that refused the last turn of an instance, and its point: of this one, else of the
@@ -197,8 +229,14 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let stage = &mut *self.0.stage();
         let now = stage.now();
-        if let Display::Live(live) = &mut stage.display {
-            live.release(&stage.record, now);
+        stage.holders = stage.holders.saturating_sub(1);
+        if stage.holders > 0 {
+            return;
+        }
+        match &mut stage.display {
+            Display::Live(live) => live.release(&stage.record, now),
+            Display::Lines(lines) => lines.held.drain(..).for_each(|line| print_plain(&line)),
+            Display::Nothing => {}
         }
     }
 }
@@ -211,6 +249,7 @@ impl Watch {
         drop(self.thread.join());
         let mut stage = self.screen.stage();
         stage.catch_up();
+        stage.tell_ends(Over::All);
         if let Display::Live(live) = &mut stage.display {
             live.clear();
         }
@@ -218,25 +257,30 @@ impl Watch {
 }
 
 async fn show(screen: &Screen, mut bell: Subscriber, over: &Notify) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
+            () = over.notified() => return,
+            // Before the bell, which may not stop ringing.
+            _ = tick.tick() => screen.stage().tick(),
             rung = bell.recv() => match rung {
-                Some(_) => screen.stage().catch_up(),
+                Some(_) => screen.stage().catch_up_and_show(),
                 None => return,
             },
-            () = screen.announced.bell.notified() => screen.stage().catch_up(),
-            () = over.notified() => return,
-            () = tokio::time::sleep(TICK) => {
-                let stage = &mut *screen.stage();
-                stage.catch_up();
-                let now = stage.now();
-                if let Display::Live(live) = &mut stage.display {
-                    live.tick(&stage.record, now);
-                }
-            }
+            () = screen.announced.bell.notified() => screen.stage().catch_up_and_show(),
         }
     }
+}
+
+/// Which of those that are many are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    /// Those that nobody has joined for a while.
+    Settled,
+    /// All of whom nobody is left.
+    All,
 }
 
 impl Stage {
@@ -257,10 +301,69 @@ impl Stage {
         }
     }
 
+    /// Shows whatever waits, and draws if it is time to.
+    fn catch_up_and_show(&mut self) {
+        self.catch_up();
+        let now = self.now();
+        if let Display::Live(live) = &mut self.display {
+            live.show(&self.record, now);
+        }
+    }
+
+    /// Time has passed.
+    fn tick(&mut self) {
+        self.catch_up();
+        self.tell_ends(Over::Settled);
+        self.tell_progress();
+        let now = self.now();
+        if let Display::Live(live) = &mut self.display {
+            live.draw(&self.record, now);
+        }
+    }
+
+    /// Says what became of those that are many.
+    fn tell_ends(&mut self, over: Over) {
+        if over == Over::All {
+            let repeated = self.repeats.end();
+            repeated.iter().for_each(|line| self.print(line));
+        }
+        for group in self.record.groups.over(self.now(), over == Over::All) {
+            if let Display::Lines(lines) = &mut self.display {
+                lines.said.remove(&group.name);
+            }
+            if !matches!(self.display, Display::Nothing) {
+                self.print(&Line::end_of(&group).render(columns()));
+            }
+        }
+    }
+
+    /// Says how far those are that are many, line by line and not too often.
+    fn tell_progress(&mut self) {
+        let now = self.now();
+        let Display::Lines(lines) = &mut self.display else { return };
+        let mut due = Vec::new();
+        for group in self.record.groups.at_work().filter(|group| group.is_crowd()) {
+            let alive = self.record.alive();
+            let waits = |it: &Instance| it.is_waiting() && it.template() == group.name;
+            let waiting = alive.filter(|(_, it)| waits(it)).count();
+            let counts = group.counts(waiting);
+            let is_due = lines
+                .said
+                .get(&group.name)
+                .is_none_or(|(at, said)| now.saturating_sub(*at) >= PROGRESS && *said != counts);
+            if is_due {
+                lines.said.insert(group.name.clone(), (now, counts));
+                due.push(Line::progress_of(group, waiting, now).render(columns()));
+            }
+        }
+        due.iter().for_each(|line| self.print(line));
+    }
+
     fn print(&mut self, line: &str) {
         match &mut self.display {
             Display::Live(live) => live.print(line),
-            Display::Lines | Display::Nothing => print_plain(line),
+            Display::Lines(lines) if self.holders > 0 => lines.held.push(line.to_owned()),
+            Display::Lines(_) | Display::Nothing => print_plain(line),
         }
     }
 
@@ -279,19 +382,18 @@ impl Stage {
         let happening = Happening::new(event, at);
         let took = self.record.note(happening);
         let line = line_of(happening, took, &self.record);
-        match &mut self.display {
-            Display::Nothing => {}
-            Display::Lines => {
-                if let Some(line) = line {
-                    print_plain(&line.render(columns()));
-                }
+        let line = line.filter(|line| match self.display {
+            Display::Nothing => false,
+            Display::Lines(_) => !is_in_crowd(happening, line, &self.record),
+            Display::Live(_) => {
+                line.weight != Weight::Passing && !is_in_crowd(happening, line, &self.record)
             }
-            Display::Live(live) => {
-                if let Some(line) = line.filter(|line| line.weight == Weight::Lasting) {
-                    live.print(&line.render(columns()));
-                }
-                live.show(&self.record, at);
-            }
+        });
+        if ends_all(happening, &self.record) {
+            self.tell_ends(Over::All);
+        }
+        if let Some(line) = line.filter(|line| self.repeats.is_told(happening.kind, line)) {
+            self.print(&line.render(columns()));
         }
     }
 }

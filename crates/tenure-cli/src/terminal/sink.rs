@@ -7,7 +7,9 @@ use anstream::{AutoStream, ColorChoice};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::Result;
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError, RwLock};
 use tenure_cards::Secrets;
 
 /// What must not come out. It belongs to the process, as its streams do.
@@ -25,6 +27,36 @@ fn hidden() -> Secrets {
 /// `text` as it may be shown, for what writes to the terminal by itself.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     hidden().redact(text)
+}
+
+/// How much at the end of `text` could be the beginning of a secret: what follows decides.
+pub(crate) fn withheld(text: &str) -> usize {
+    hidden().unfinished(text)
+}
+
+/// Who puts lines above the one that is being typed.
+static ABOVE: Mutex<Option<Sender<String>>> = Mutex::new(None);
+/// Whether a line is being typed.
+static EDITED: AtomicBool = AtomicBool::new(false);
+
+/// From now on what is printed on standard error while a line is typed goes here.
+pub(super) fn above(lines: Sender<String>) {
+    *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
+}
+
+/// Says whether a line is being typed.
+pub(super) fn set_edited(is_edited: bool) {
+    EDITED.store(is_edited, Ordering::Release);
+}
+
+/// Whether a line is being typed, so that nothing may be drawn.
+pub(super) fn is_edited() -> bool {
+    EDITED.load(Ordering::Acquire)
+}
+
+/// Puts a piece of an answer on standard output as it is.
+pub(crate) fn print_piece(text: &str) -> Result<()> {
+    write(Stream::Out, shown(text).as_bytes())
 }
 
 /// Prints text on standard output, ended by a line break, with its colours where they are seen.
@@ -64,6 +96,12 @@ pub(crate) fn print_plain(line: &str) {
 pub(crate) fn prompt(text: &str) {
     let text = shown(text);
     let text = dressed(&text, AutoStream::choice(&std::io::stderr()));
+    if is_edited()
+        && let Some(above) = &*ABOVE.lock().unwrap_or_else(PoisonError::into_inner)
+        && above.send(text.clone().into_owned()).is_ok()
+    {
+        return;
+    }
     // A terminal that went away answers nothing either, and that is a no.
     drop(write(Stream::Err, text.as_bytes()));
 }

@@ -54,6 +54,15 @@ pub(crate) fn fresh_line() {
     }
 }
 
+/// Takes back what a line editor told the terminal, and leaves it on a fresh line.
+pub(super) fn leave_line() {
+    let stdout = std::io::stdout();
+    if stdout.is_terminal() && is_ready(&stdout, Duration::ZERO).unwrap_or(false) {
+        // No more marks around what is pasted. If that fails there is nobody to tell.
+        let _ = rustix::io::write(&stdout, b"\x1b[?2004l\r\n");
+    }
+}
+
 fn put(stream: impl AsFd, mut bytes: &[u8], stuck: &mut bool) -> Result<()> {
     while !bytes.is_empty() {
         if !wait(&stream, *stuck)? {

@@ -15,13 +15,13 @@ use tenure_core::{ExitReason, InstanceId, Outcome};
 
 /// A run that is made up, event by event.
 #[derive(Default)]
-struct Tale {
-    record: Record,
+pub(super) struct Tale {
+    pub(super) record: Record,
     lines: Vec<(Weight, String)>,
 }
 
 impl Tale {
-    fn tell(&mut self, millis: u64, agent: &str, instance: InstanceId, kind: EventKind) {
+    pub(super) fn tell(&mut self, millis: u64, agent: &str, instance: InstanceId, kind: EventKind) {
         let at = Duration::from_millis(millis);
         let happening = Happening { at, agent, instance, kind: &kind };
         let took = self.record.note(happening);
@@ -30,7 +30,7 @@ impl Tale {
         }
     }
 
-    fn phase(&mut self, millis: u64, agent: &str, instance: InstanceId, to: Phase) {
+    pub(super) fn phase(&mut self, millis: u64, agent: &str, instance: InstanceId, to: Phase) {
         let reason = (to == Phase::Terminated).then_some(ExitReason::Completed);
         let kind = EventKind::PhaseEntered { from: Phase::Idle, to, reason };
         self.tell(millis, agent, instance, kind);
@@ -44,7 +44,7 @@ impl Tale {
         self.tell(at.1, agent, id, EventKind::HookEnded { hook, point, outcome: how, took });
     }
 
-    fn model(&mut self, at: (u64, u64), agent: &str, id: InstanceId, usage: Usage) {
+    pub(super) fn model(&mut self, at: (u64, u64), agent: &str, id: InstanceId, usage: Usage) {
         self.tell(at.0, agent, id, EventKind::ModelStarted { step: 1 });
         let outcome = Outcome::Ok;
         self.tell(at.1, agent, id, EventKind::ModelEnded { step: 1, outcome, usage });
@@ -66,7 +66,7 @@ impl Tale {
     }
 }
 
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }
 
@@ -92,7 +92,8 @@ fn full_life() -> Tale {
     tale.tool((112, 300), name, id, ToolStatus::Ok);
     tale.tool((301, 302), name, id, ToolStatus::Denied);
     let ask: Arc<str> = "1".into();
-    tale.tell(310, name, id, EventKind::Asked { ask: ask.clone(), prompt: "Write it?".into() });
+    let (prompt, tool) = ("Write it?".into(), Some("write_file".into()));
+    tale.tell(310, name, id, EventKind::Asked { ask: ask.clone(), prompt, tool, approval: true });
     tale.tell(4210, name, id, EventKind::Answered { ask, decision: "approve" });
     let ended = EventKind::TurnEnded {
         outcome: Outcome::Ok,
@@ -132,7 +133,7 @@ fn a_life_is_told_line_by_line() {
 #[test]
 fn a_live_display_keeps_only_what_lasts() {
     let tale = full_life();
-    let lasting = tale.lines.iter().filter(|(weight, _)| *weight == Weight::Lasting);
+    let lasting = tale.lines.iter().filter(|(weight, _)| *weight != Weight::Passing);
     let lasting: Vec<_> = lasting.map(|(_, line)| line.as_str()).collect();
     insta::assert_snapshot!(lasting.join("\n"));
 }
@@ -180,6 +181,22 @@ fn many_agents_of_different_names_are_summed_up() {
 #[test]
 fn usage_has_a_row_for_each_agent_and_a_total() {
     insta::assert_snapshot!(shown(&usage::table(&crowd(3).record, 100)));
+}
+
+#[test]
+fn what_calls_cost_is_a_column_and_calls_without_a_price_are_counted() {
+    let (mut tale, id, other) = (crowd(2), InstanceId::unique(), InstanceId::unique());
+    let price = |nanos, unpriced| {
+        let cost = tenure_core::model::Cost::from_nano_usd(nanos);
+        Usage { cost, unpriced, ..Usage::new(1000, 20) }
+    };
+    tale.model((10, 20), "writer", id, price(4_200_000, 0));
+    tale.model((20, 30), "writer", id, price(0, 1));
+    tale.model((20, 30), "critic", other, price(0, 2));
+    let record = &tale.record;
+    let summary = plain(&usage::summary(record, 200));
+    assert!(summary.ends_with("tokens · $0.0042 · + 3 calls without a price"), "{summary}");
+    insta::assert_snapshot!(shown(&usage::table(record, 100)));
 }
 
 #[test]

@@ -48,14 +48,51 @@ fn is_hidden(c: char) -> bool {
 
 /// `text` in at most `width` columns, with an ellipsis where it was cut.
 pub(crate) fn fit(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if columns_of(text) <= width {
         return text.to_owned();
     }
-    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    let mut cut = String::new();
+    let mut room = width.saturating_sub(1);
+    for c in text.chars() {
+        let Some(left) = room.checked_sub(cells(c)) else { break };
+        room = left;
+        cut.push(c);
+    }
     if width > 0 {
         cut.push('…');
     }
     cut
+}
+
+/// How many columns of a terminal the text takes, its colours left out.
+pub(crate) fn columns_of(text: &str) -> usize {
+    let count = |text: &str| text.chars().map(cells).sum();
+    // Most lines have no colours, and looking for them takes longer than counting.
+    if text.contains('\x1b') {
+        count(&anstream::adapter::strip_str(text).to_string())
+    } else {
+        count(text)
+    }
+}
+
+/// How many columns a character takes: two in the scripts of East Asia and for pictures, none where
+/// it is drawn over the one before it.
+fn cells(c: char) -> usize {
+    match c {
+        '\u{0300}'..='\u{036f}' | '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{115f}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{1f300}'..='\u{1f64f}'
+        | '\u{1f680}'..='\u{1f6ff}'
+        | '\u{1f900}'..='\u{1f9ff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
 }
 
 /// A duration as people read it: `58ms`, `1.24s`, `2m 03s`.
@@ -66,6 +103,15 @@ pub(crate) fn human(time: Duration) -> String {
         0..1000 => format!("{millis}ms"),
         1000..60_000 => format!("{:.2}s", time.as_secs_f64()),
         _ => format!("{}m {:02}s", time.as_secs() / 60, time.as_secs() % 60),
+    }
+}
+
+/// A time that goes on, so that it changes no more often than people read: `0.3s`, `12.4s`, `2m 03s`.
+pub(crate) fn running(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1}s", time.as_millis() as f64 / 1e3),
+        60..3600 => human(time),
+        seconds => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
     }
 }
 
@@ -128,6 +174,9 @@ mod tests {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcdef", 0), "");
+        assert_eq!(fit("漢字かな", 8), "漢字かな");
+        assert_eq!(fit("漢字かな", 6), "漢字…");
+        assert_eq!(columns_of("\x1b[1me\u{301}🙂\x1b[0m"), 3);
     }
 
     #[test]

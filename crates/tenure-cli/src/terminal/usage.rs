@@ -5,7 +5,7 @@ use super::style::{BOLD, DIM, paint};
 use super::text::{count, fit, human, plural};
 use std::time::Duration;
 use tenure_core::Outcome;
-use tenure_core::model::Usage;
+use tenure_core::model::{Cost, Usage};
 
 /// More rows than these are not read by anybody.
 const MOST_ROWS: usize = 24;
@@ -46,7 +46,7 @@ impl Row {
         self.to = self.to.max(other.to);
     }
 
-    fn columns(&self) -> [String; 7] {
+    fn columns(&self) -> [String; COLUMNS] {
         let name = match self.instances {
             0 | 1 => fit(&self.name, 28),
             many => format!("{} ×{many}", fit(&self.name, 22)),
@@ -58,11 +58,30 @@ impl Row {
             count(self.usage.calls),
             count(self.tools as u64),
             count(self.hooks as u64),
+            cost(self.usage),
             human(self.to.saturating_sub(self.from)),
         ]
     }
 }
 
+/// What calls cost, as far as that is known: a plus is for calls without a price.
+fn cost(usage: Usage) -> String {
+    match (usage.cost > Cost::ZERO, usage.unpriced) {
+        (_, 0) => usage.cost.to_string(),
+        (true, _) => format!("{}+", usage.cost),
+        (false, _) => "?".to_owned(),
+    }
+}
+
+/// How many calls have no price, if any.
+fn unpriced(usage: Usage) -> Option<String> {
+    let calls = plural(usize::try_from(usage.unpriced).unwrap_or(usize::MAX), "call");
+    (usage.unpriced > 0).then(|| format!("+ {calls} without a price"))
+}
+
+const COLUMNS: usize = 8;
+/// The column of what it cost, which is there only if something is known to cost something.
+const COST: usize = 6;
 /// The columns that are left out first where there is no room: hooks, tool calls, model calls.
 const DISPENSABLE: [usize; 3] = [5, 4, 3];
 /// No name is cut to less than this while columns can be left out.
@@ -96,15 +115,18 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
     }
     total.instances = 1;
     (total.from, total.to) = (Duration::ZERO, record.last);
-    let head = ["Agent", "In", "Out", "Model calls", "Tool calls", "Hooks", "Time"];
+    let head = ["Agent", "In", "Out", "Model calls", "Tool calls", "Hooks", "Cost", "Time"];
     let body: Vec<_> = rows.iter().chain([&total]).map(Row::columns).collect();
     let widest = |column: usize| {
         let cells = body.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].len()]).max().unwrap_or(0)
     };
-    let mut widths: [usize; 7] = std::array::from_fn(widest);
+    let mut widths: [usize; COLUMNS] = std::array::from_fn(widest);
+    if total.usage.cost == Cost::ZERO {
+        widths[COST] = 0;
+    }
     // A column that is left out has no width.
-    let needed = |widths: &[usize; 7]| -> usize {
+    let needed = |widths: &[usize; COLUMNS]| -> usize {
         widths.iter().filter(|width| **width > 0).map(|width| 2 + width).sum()
     };
     for column in DISPENSABLE {
@@ -115,7 +137,7 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
     }
     let over = needed(&widths).saturating_sub(width);
     widths[0] = widths[0].saturating_sub(over).max("Agent".len());
-    let render = |cells: [&str; 7]| {
+    let render = |cells: [&str; COLUMNS]| {
         let mut line = format!("  {:<width$}", fit(cells[0], widths[0]), width = widths[0]);
         for (cell, width) in cells.iter().zip(widths).skip(1).filter(|(_, width)| *width > 0) {
             line.push_str(&format!("  {cell:>width$}"));
@@ -126,6 +148,9 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
     for (at, row) in body.iter().enumerate() {
         let line = render(std::array::from_fn(|column| row[column].as_str()));
         lines.push(if at + 1 == body.len() { paint(BOLD, line) } else { line });
+    }
+    if let Some(note) = unpriced(total.usage) {
+        lines.push(paint(DIM, format_args!("  {note}")));
     }
     lines
 }
@@ -149,8 +174,13 @@ pub(crate) fn summary(record: &Record, width: usize) -> String {
     part(all(|it| it.hook_calls), "hook call", all(|it| it.failed_hooks), "failed");
     part(all(|it| it.tool_calls), "tool call", all(|it| it.denied), "denied");
     part(all(|it| it.asks), "question", 0, "");
-    let tokens: u64 = instances.iter().map(|it| it.usage.total()).sum();
-    parts.push(format!("{} tokens", count(tokens)));
+    let mut used = Usage::default();
+    instances.iter().for_each(|it| used += it.usage);
+    parts.push(format!("{} tokens", count(used.total())));
+    if used.cost > Cost::ZERO {
+        parts.push(used.cost.to_string());
+    }
+    parts.extend(unpriced(used));
     let agents = plural(instances.len(), "instance");
     let time = record.last.as_secs_f64();
     if record.missed > 0 {

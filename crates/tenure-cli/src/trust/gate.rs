@@ -34,6 +34,12 @@ pub(crate) fn confirm_unchanged(agreed: &[Item], now: &[Item]) -> Result<()> {
     .into())
 }
 
+/// Whether somebody would have to be asked before `items` may be executed.
+pub(crate) fn would_ask(root: &Path, items: &[Item], leave: Leave) -> bool {
+    let is_trusted = |store: Store| store.standing(root, items) == Standing::Trusted;
+    !items.is_empty() && leave == Leave::AsRecorded && !Store::open().is_ok_and(is_trusted)
+}
+
 /// Lets the project at `root` execute `items`, or explains why not. Asks where there is somebody to
 /// ask, and remembers a yes. `asked` is what the person named: the same again shows the same items.
 pub(crate) fn admit(root: &Path, asked: &Path, items: &[Item], leave: Leave) -> Result<()> {

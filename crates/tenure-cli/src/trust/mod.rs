@@ -9,6 +9,6 @@ mod gate;
 mod review;
 mod store;
 
-pub(crate) use gate::{Leave, admit, confirm_unchanged};
+pub(crate) use gate::{Leave, admit, confirm_unchanged, would_ask};
 pub(crate) use review::{changes, fingerprint, listing};
 pub(crate) use store::{Item, Standing, Store};

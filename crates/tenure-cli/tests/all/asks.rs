@@ -1,6 +1,6 @@
 //! Questions: on a terminal they are put, without one they are denied.
 
-use crate::support::Sandbox;
+use crate::support::{Ran, Sandbox};
 
 const CARD: &str = "---\nname: clerk\nmodel: script:clerk.json\nfunction_tools: [tools.py:write_note]\nhooks:\n  - { on: wrap_tool_call, run: hooks.py:approve, policy: deny }\n---\nx\n";
 const SCRIPT: &str =
@@ -33,6 +33,14 @@ fn clerk() -> Sandbox {
 }
 
 const RUN: &[&str] = &["run", "clerk.md", "-m", "go", "--trust"];
+
+/// Runs it on a terminal of the usual size, with an editor.
+fn with_editor(sandbox: &Sandbox, editor: &str, talk: &[(&str, &str)]) -> Ran {
+    let editor = format!("EDITOR={editor}");
+    let usual = "stty rows 24 cols 80; exec \"$@\"";
+    let before = ["/bin/sh", "-c", usual, "sh", "/usr/bin/env", "-u", "VISUAL", editor.as_str()];
+    sandbox.on_terminal_as(&before, RUN, talk)
+}
 
 #[test]
 fn without_a_terminal_it_is_denied_and_exits_5() {
@@ -81,17 +89,173 @@ fn it_is_put_plainly_and_can_be_approved() {
     let sandbox = clerk();
     let shown = sandbox.on_terminal(RUN, &[("[a]pprove", "a")]).exits(0);
     assert_eq!(sandbox.read("note.txt"), "buy milk\n", "{shown}");
-    for part in ["clerk", "Write this note?", "\"text\": \"buy milk\"", "the end: written"] {
-        assert!(shown.stdout.contains(part), "{part}\n{shown}");
+    let parts = [
+        "clerk asks for approval",
+        "the hook hooks.py:approve says: Write this note?",
+        "the call of write_note:",
+        "text: buy milk",
+        "approve  do exactly this",
+        "the end: written",
+    ];
+    for part in parts {
+        assert!(plain(&shown).contains(part), "{part}\n{shown}");
+    }
+}
+
+/// What was shown, without its colours.
+fn plain(shown: &Ran) -> String {
+    let mut text = String::new();
+    let mut pieces = shown.stdout.split("\x1b[");
+    text.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let end = piece.find(|c: char| c.is_ascii_alphabetic()).map_or(piece.len(), |at| at + 1);
+        text.push_str(&piece[end..]);
+    }
+    text
+}
+
+#[test]
+fn without_an_editor_it_is_edited_in_a_line_of_json() {
+    let sandbox = clerk();
+    let talk = [
+        ("[a]pprove", "e"),
+        ("as JSON", "{\"text\": 3}"),
+        ("`text`: this is a number", "e"),
+        ("as JSON", "{\"text\": \"buy bread\"}"),
+        ("do this instead?", "y"),
+    ];
+    let shown = sandbox.on_terminal(RUN, &talk).exits(0);
+    assert_eq!(sandbox.read("note.txt"), "buy bread\n", "{shown}");
+    let said = plain(&shown);
+    assert!(said.contains("- text: buy milk") && said.contains("+ text: buy bread"), "{shown}");
+}
+
+#[test]
+fn it_is_edited_in_the_editor_and_confirmed() {
+    let sandbox = clerk();
+    let editor = "stat -c '%a %n' \"$1\" >seen.txt\nsed -i s/milk/cheese/ \"$1\"\n";
+    sandbox.write("editor.sh", editor);
+    let editor = format!("sh {}", sandbox.path("editor.sh").display());
+    let talk = [("[a]pprove", "e"), ("do this instead?", "y")];
+    let shown = with_editor(&sandbox, &editor, &talk).exits(0);
+    assert_eq!(sandbox.read("note.txt"), "buy cheese\n", "{shown}");
+    let seen = sandbox.read("seen.txt");
+    let file = seen.trim().strip_prefix("600 ").expect("nobody else can read the file");
+    assert!(!std::path::Path::new(file).exists(), "the file is gone: {file}");
+}
+
+#[test]
+fn what_is_typed_into_an_editor_does_not_answer_the_question() {
+    let sandbox = clerk();
+    let editor = "read line </dev/tty\necho \"$line\" >typed.txt\nsed -i s/milk/tea/ \"$1\"\n";
+    sandbox.write("editor.sh", &format!("echo EDITOR IS UP >/dev/tty\n{editor}"));
+    let editor = format!("sh {}", sandbox.path("editor.sh").display());
+    let talk = [("[a]pprove", "e"), ("EDITOR IS UP", "a"), ("do this instead?", "n")];
+    let talk = [&talk[..], &[("[a]pprove", "r"), ("why?", "no")]].concat();
+    let shown = with_editor(&sandbox, &editor, &talk).exits(0);
+    assert_eq!(sandbox.read("typed.txt"), "a\n", "{shown}");
+    assert_eq!(sandbox.read("note.txt"), "", "{shown}");
+}
+
+#[test]
+fn a_question_that_expires_says_so_and_ends_the_editor() {
+    let sandbox = clerk();
+    let expiring = HOOKS.replace("action=ctx.arguments", "action=ctx.arguments, expires='2s'");
+    sandbox.write("hooks.py", &expiring);
+    sandbox.write("editor.sh", "echo $$ >editor.pid\nexec sleep 60\n");
+    let editor = format!("sh {}", sandbox.path("editor.sh").display());
+    let shown = with_editor(&sandbox, &editor, &[("[a]pprove", "e")]).exits(0);
+    let said = plain(&shown);
+    for part in ["denied if nobody answers in 2s", "nobody answered in time", "the end:"] {
+        assert!(said.contains(part), "{part}\n{shown}");
+    }
+    assert_eq!(sandbox.read("note.txt"), "", "{shown}");
+    let pid = sandbox.wait_for("editor.pid");
+    let editor = std::path::Path::new("/proc").join(pid.trim());
+    let until = std::time::Instant::now() + crate::support::PATIENCE;
+    while editor.exists() {
+        assert!(std::time::Instant::now() < until, "the editor is still there");
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
 #[test]
-fn it_can_be_edited() {
+fn what_is_typed_after_a_question_has_expired_answers_nothing() {
     let sandbox = clerk();
-    let talk = [("[a]pprove", "e"), ("as JSON", "{\"text\": \"buy bread\"}")];
-    sandbox.on_terminal(RUN, &talk).exits(0);
-    assert_eq!(sandbox.read("note.txt"), "buy bread\n");
+    let hooks = HOOKS.replace(
+        "    answer = await ctx.ask('Write this note?', action=ctx.arguments)",
+        "    import asyncio, os
+    await ctx.ask('Quick?', action={}, expires='300ms')
+    while not os.path.exists('typed.txt'):
+        await asyncio.sleep(0.01)
+    answer = await ctx.ask('Write this note?', action=ctx.arguments)",
+    );
+    sandbox.write("hooks.py", &hooks);
+    let typed = format!("$ touch {}", sandbox.path("typed.txt").display());
+    let talk = [("nobody answered in time", "a"), ("", typed.as_str())];
+    let talk = [&talk[..], &[("[a]pprove", "r"), ("why?", "no")]].concat();
+    let shown = sandbox.on_terminal(RUN, &talk).exits(0);
+    assert_eq!(sandbox.read("note.txt"), "", "{shown}");
+}
+
+#[test]
+fn input_is_a_form_that_is_filled_in_field_by_field() {
+    let sandbox = clerk();
+    let schema = "{'type': 'object', 'required': ['city', 'days'], 'properties': {
+        'city': {'type': 'string', 'title': 'City', 'enum': ['Bern', 'Basel']},
+        'days': {'type': 'integer', 'minimum': 1, 'default': 2},
+        'dry': {'type': 'boolean'}}}";
+    let hooks = format!(
+        "async def approve(ctx, next):
+    answer = await ctx.ask('Where to?', schema={schema})
+    open('form.txt', 'w').write(answer.decision + ' ' + answer.value + '\\n')
+    return 'noted'
+
+
+async def stop(ctx):
+    pass
+"
+    );
+    sandbox.write("hooks.py", &hooks);
+    let talk = [("City", "7"), ("1 to 2", "$ true"), ("City", "2"), ("days", ""), ("dry", "n")];
+    let shown = sandbox.on_terminal(RUN, &talk).exits(0);
+    let form = sandbox.read("form.txt");
+    let json = form.strip_prefix("respond ").expect("a reply");
+    let form: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let expected = serde_json::json!({ "city": "Basel", "days": 2, "dry": false });
+    assert_eq!(form, expected, "{shown}");
+    let shown = sandbox.on_terminal(RUN, &[("City", "/reject not now")]).exits(0);
+    assert_eq!(sandbox.read("form.txt"), "reject not now\n", "{shown}");
+}
+
+#[test]
+fn two_questions_at_once_are_put_one_after_the_other() {
+    let sandbox = clerk();
+    let calls = "[{\"calls\": [{\"call\": \"write_note\", \"with\": {\"text\": \"one\"}}, \
+                 {\"call\": \"write_note\", \"with\": {\"text\": \"two\"}}]}, \"the end\"]";
+    sandbox.write("clerk.json", calls);
+    let tools = TOOLS.replace("open('note.txt', 'w')", "open(text + '.txt', 'w')");
+    sandbox.write("tools.py", &tools);
+    // The hook does not ask before both calls have come as far.
+    let hooks = HOOKS.replace(
+        "    answer = await",
+        "    import asyncio, os
+    open('at-' + ctx.arguments['text'], 'w').close()
+    while not (os.path.exists('at-one') and os.path.exists('at-two')):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2 if ctx.arguments['text'] == 'two' else 0.1)
+    answer = await",
+    );
+    sandbox.write("hooks.py", &hooks);
+    let talk =
+        [(": one", "$ sleep 0.5"), ("[a]pprove", "a"), (": two", "$ true"), ("[a]pprove", "r")];
+    let talk = [&talk[..], &[("why?", "enough")]].concat();
+    let shown = sandbox.on_terminal(RUN, &talk).exits(0);
+    assert_eq!(
+        (sandbox.read("one.txt"), sandbox.read("two.txt")),
+        ("one\n".into(), "".into()),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -74,9 +74,12 @@ fn what_a_run_would_refuse_is_found_too() {
     sandbox.run(&["check"]).exits(3).prints("T0703");
     sandbox.run(&["run", "a.md", "-m", "hi"]).exits(3).says("T0703");
     let remote = Sandbox::with(&[("a.md", "---\nname: a\nmodel: sonnet\n---\nx\n")]);
-    remote.run(&["check"]).exits(0).prints("warning[T0702]");
-    remote.run(&["run", "a.md", "-m", "hi"]).exits(3).says("error[T0702]");
+    remote.run(&["check"]).exits(0).prints("no problems");
+    let ran = remote.run(&["run", "a.md", "-m", "hi"]).exits(3).says("error[T0702]");
+    ran.says("ANTHROPIC_API_KEY").says("config.toml");
     remote.run(&["run", "a.md", "-m", "hi", "--model", "passthrough"]).exits(0);
+    let unknown = Sandbox::with(&[("a.md", "---\nname: a\nmodel: nobody.knows\n---\nx\n")]);
+    unknown.run(&["check"]).exits(3).prints("error[T0706]");
 }
 
 #[test]

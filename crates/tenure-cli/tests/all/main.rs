@@ -2,14 +2,19 @@
 
 mod asks;
 mod basics;
+mod chat;
 mod check;
 mod demo;
 mod explain;
 mod help;
 mod init;
 mod nothing_runs;
+mod progress;
+mod reach;
 mod run;
 mod secrets;
 mod signals;
 mod support;
 mod trust;
+mod watch;
+mod yes;

@@ -76,7 +76,7 @@ fn a_terminal_shows_live_lines_and_keeps_the_finished_ones() {
         ("a.json", "[{\"text\": \"done\", \"wait\": \"300ms\"}]"),
     ]);
     let shown = sandbox.on_terminal(&["run", "a.md", "-m", "hi"], &[]).exits(0);
-    assert!(shown.stdout.contains("waiting for the model"), "{shown}");
+    assert!(shown.stdout.contains("model call 1"), "{shown}");
     assert!(shown.stdout.contains("COMPLETED"), "{shown}");
     assert!(shown.stdout.contains("TOTAL"), "{shown}");
 }
@@ -94,9 +94,9 @@ fn a_terminal_shows_only_so_many_instances_at_once() {
         ("lead.json", &format!("[{{\"calls\": [{}]}}, \"all done\"]", calls.join(", "))),
         ("worker.json", "[{\"text\": \"done\", \"wait\": \"400ms\"}]"),
     ]);
-    // Eight clones at a time and the lead; their template is idle. Four of the nine have a line.
+    // Twelve clones and the lead; their template is idle. Four of the thirteen have a line.
     let shown = sandbox.on_terminal(&["run", ".", "-m", "go"], &[]).exits(0);
-    assert!(shown.stdout.contains("+5 more"), "{shown}");
+    assert!(shown.stdout.contains("+9 more"), "{shown}");
     assert!(shown.stdout.contains("worker ×13"), "{shown}");
 }
 

@@ -260,7 +260,7 @@ fn a_reader_that_pauses_loses_nothing() {
 fn the_second_ctrl_c_leaves_the_terminal_on_a_fresh_line() {
     let sandbox = loud("3600");
     sandbox.write("hooks.py", &LOUD.replace("REST", "3600").replace("5000", "1"));
-    let talk = [("waiting for the model", "^C"), ("hooks.py:stop at on_shutdown", "^C")];
+    let talk = [("model call 1", "^C"), ("hooks.py:stop at on_shutdown", "^C")];
     let shown = sandbox.on_terminal(&["run", "a.md", "-m", "hi", "--trust"], &talk).exits(130);
     assert!(shown.stdout.ends_with("\r\n"), "{shown:?}");
 }

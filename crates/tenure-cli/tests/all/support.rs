@@ -10,6 +10,8 @@ use tempfile::TempDir;
 /// Longer than anything here takes, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+const PYTHON: &str = "python3 is needed for this test";
+
 pub(crate) struct Sandbox {
     dir: TempDir,
 }
@@ -112,13 +114,41 @@ impl Sandbox {
     /// Runs the program on a pseudo-terminal. `talk` is pairs of what to wait for and what to type
     /// then; `^C` and `^D` are those keys, and `$ …` is a shell command that is run instead.
     pub(crate) fn on_terminal(&self, args: &[&str], talk: &[(&str, &str)]) -> Ran {
+        self.on_terminal_as(&[], args, talk)
+    }
+
+    /// The same with more variables in its environment.
+    pub(crate) fn on_terminal_with(
+        &self,
+        variables: &[(&str, &str)],
+        args: &[&str],
+        talk: &[(&str, &str)],
+    ) -> Ran {
+        Ran::of(
+            self.terminal(&[], args, talk).envs(variables.iter().copied()).output().expect(PYTHON),
+        )
+    }
+
+    /// The same, started by another program: `before` is its path and its arguments.
+    pub(crate) fn on_terminal_as(
+        &self,
+        before: &[&str],
+        args: &[&str],
+        talk: &[(&str, &str)],
+    ) -> Ran {
+        Ran::of(self.terminal(before, args, talk).output().expect(PYTHON))
+    }
+
+    fn terminal(&self, before: &[&str], args: &[&str], talk: &[(&str, &str)]) -> Command {
         let script = self.home().join("terminal.py");
         std::fs::write(&script, include_str!("terminal.py")).expect("the script");
         let talk = serde_json::to_string(&talk).expect("JSON");
         let script = script.to_string_lossy().into_owned();
-        let mut all = vec![script.as_str(), talk.as_str(), env!("CARGO_BIN_EXE_tenure")];
+        let mut all = vec![script.as_str(), talk.as_str()];
+        all.extend(before);
+        all.push(env!("CARGO_BIN_EXE_tenure"));
         all.extend(args);
-        Ran::of(self.other("python3", &all).output().expect("python3 is needed for this test"))
+        self.other("python3", &all)
     }
 
     /// Waits until `name` is there, and gives its text.

@@ -251,7 +251,7 @@ impl Agent {
     }
 
     /// Answers a question of this agent or of one of its clones. The first answer counts; a second
-    /// one is told so.
+    /// one is told so, and one that does not have the form that was asked for is refused.
     pub fn answer(&self, ask: &str, answer: Answer) -> Answered {
         match self.inner.eldest().if_extra() {
             Some(extra) => extra.asks.answer(ask, answer),

@@ -5,9 +5,11 @@
 //! first answer counts.
 
 mod pending;
+mod schema;
 
 pub use pending::{Answered, PendingAsk};
 pub(crate) use pending::{Asks, ask};
+pub use schema::{Misfit, check, check_text, read_text};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -22,7 +24,8 @@ pub struct Ask {
     pub prompt: String,
     /// The exact action that would be taken, for an approval.
     pub action: Option<Value>,
-    /// The JSON Schema of a reply, for input.
+    /// The JSON Schema of a reply, for input. A reply that does not fit is refused: see
+    /// [`check`](fn@check) for what of a schema is looked at.
     pub schema: Option<Value>,
     /// How long the question stands. When it expires it counts as rejected. Without it, it stands
     /// until it is answered or the turn is cancelled.
@@ -95,6 +98,10 @@ impl Answer {
 #[async_trait]
 pub trait Asker: Send + Sync + 'static {
     /// Answers, or returns `None` to leave it to whoever calls `Agent::answer`.
+    ///
+    /// A reply that does not fit [`Ask::schema`] fails the question with
+    /// [`ErrorKind::Ask`](crate::ErrorKind::Ask), as a panic does: whoever talks to a person holds it
+    /// against [`check_text`] first, and asks again.
     async fn answer(&self, ask: &PendingAsk) -> Option<Answer>;
 }
 

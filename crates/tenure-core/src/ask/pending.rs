@@ -1,7 +1,6 @@
 //! Questions that wait for an answer.
 
-use super::{Answer, Ask};
-use crate::agent::Inner;
+use super::{Answer, Ask, Misfit, check_text};
 use crate::context::{Batch, Cx};
 use crate::drive::Waiting;
 use crate::error::{Error, ErrorKind};
@@ -10,6 +9,7 @@ use crate::id::InstanceId;
 use crate::kernel::caught;
 use crate::sync::Mutex;
 use serde::Serialize;
+use serde_json::Value;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
@@ -26,12 +26,49 @@ pub struct PendingAsk {
     pub agent: Arc<str>,
     /// The instance that asks.
     pub instance: InstanceId,
+    /// The hook that asks; none if a tool itself does.
+    pub hook: Option<Arc<str>>,
+    /// The tool whose call it is about, where a hook around a tool call or a tool asks.
+    pub tool: Option<Arc<str>>,
+    /// The id of that call.
+    pub call_id: Option<Arc<str>>,
+    /// The JSON Schema of that tool's arguments.
+    pub parameters: Option<Arc<Value>>,
     /// What it asks.
     pub ask: Ask,
 }
 
+impl PendingAsk {
+    /// A question of `agent`, as an [`Asker`](super::Asker) is given one. For tests of askers: no
+    /// agent waits for the answer.
+    pub fn new(agent: impl Into<Arc<str>>, ask: Ask) -> Self {
+        let instance = InstanceId::unique();
+        Self {
+            id: format!("{instance}/1").into(),
+            agent: agent.into(),
+            instance,
+            hook: None,
+            tool: None,
+            call_id: None,
+            parameters: None,
+            ask,
+        }
+    }
+
+    /// Whether the answer has the form that was asked for.
+    pub fn check(&self, answer: &Answer) -> Result<(), Misfit> {
+        match (answer, &self.ask.schema) {
+            (Answer::Respond(text), Some(schema)) if !self.ask.is_approval() => {
+                check_text(schema, text)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What became of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answered {
     /// It counts.
     Accepted,
@@ -39,6 +76,8 @@ pub enum Answered {
     AlreadyDecided,
     /// There is no such question.
     Unknown,
+    /// It does not have the form that was asked for, and the question stays open.
+    Unfit(Misfit),
 }
 
 /// The questions of one instance and of those that it spawned: whoever answers for it answers for
@@ -66,13 +105,26 @@ struct Open {
 const REMEMBERED: usize = 1024;
 
 impl Asks {
-    fn open(&self, inner: &Inner, ask: Ask) -> (PendingAsk, oneshot::Receiver<Answer>) {
+    fn open(
+        &self,
+        cx: Cx<'_>,
+        batch: Option<Batch<'_>>,
+        ask: Ask,
+    ) -> (PendingAsk, oneshot::Receiver<Answer>) {
+        let inner = cx.site.inner;
+        let entry = inner.blueprint.chain.entries.get(cx.place());
+        let call = batch.map(|batch| &batch.calls[batch.index]);
+        let spec = batch.zip(call).and_then(|(batch, call)| batch.tools(cx.site).spec(&call.name));
         let mut state = self.state.lock();
         state.last += 1;
         let pending = PendingAsk {
             id: format!("{}/{}", inner.id, state.last).into(),
             agent: inner.name().into(),
             instance: inner.id,
+            hook: entry.map(|entry| entry.name.clone()),
+            tool: call.map(|call| call.name.clone()),
+            call_id: call.map(|call| call.id.clone()),
+            parameters: spec.map(|spec| Arc::new(spec.parameters.clone())),
             ask,
         };
         let (answer, wait) = oneshot::channel();
@@ -100,6 +152,9 @@ impl Asks {
         let mut state = self.state.lock();
         match state.open.iter().position(|open| &*open.ask.id == id) {
             Some(at) => {
+                if let Err(misfit) = state.open[at].ask.check(&answer) {
+                    return Answered::Unfit(misfit);
+                }
                 let open = state.open.remove(at);
                 state.remember(open.ask.id);
                 match open.answer.send(answer) {
@@ -138,7 +193,7 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
             let name = crate::step::own_name(cx, batch, &ask.prompt);
             let key = turn.step_key("ask", &name, fingerprint);
             let effect = async {
-                let answer = wait_for_answer(cx, ask).await?;
+                let answer = wait_for_answer(cx, batch, ask).await?;
                 crate::step::encode(&answer)
             };
             match log.step(key, Box::pin(effect)).await {
@@ -146,13 +201,13 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
                 Err(error) => Err(error),
             }
         }
-        _ => wait_for_answer(cx, ask).await,
+        _ => wait_for_answer(cx, batch, ask).await,
     };
     waiting.end().await;
     result
 }
 
-async fn wait_for_answer(cx: Cx<'_>, ask: Ask) -> Result<Answer, Error> {
+async fn wait_for_answer(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Result<Answer, Error> {
     let inner = cx.site.inner;
     let asker = inner.blueprint.asker.as_ref();
     if asker.is_none() && !inner.is_watched() {
@@ -167,11 +222,13 @@ async fn wait_for_answer(cx: Cx<'_>, ask: Ask) -> Result<Answer, Error> {
     }
     let expires_after = ask.expires_after;
     let asks = &inner.eldest().extra().asks;
-    let (pending_ask, answer) = asks.open(inner, ask);
+    let (pending_ask, answer) = asks.open(cx, batch, ask);
     let _closes = Closes { asks, id: pending_ask.id.clone() };
     cx.site.emit(|| EventKind::Asked {
         ask: pending_ask.id.clone(),
         prompt: pending_ask.ask.prompt.clone(),
+        tool: pending_ask.tool.clone(),
+        approval: pending_ask.ask.is_approval(),
     });
 
     let mut given = std::pin::pin!(answer);
@@ -195,7 +252,16 @@ async fn wait_for_answer(cx: Cx<'_>, ask: Ask) -> Result<Answer, Error> {
             return Poll::Ready(Ok(answer));
         }
         match caught(|| asked.as_mut().poll(task)) {
-            Poll::Ready(Ok(answer)) => return Poll::Ready(Ok(answer)),
+            Poll::Ready(Ok(answer)) => {
+                return Poll::Ready(match pending_ask.check(&answer) {
+                    Ok(()) => Ok(answer),
+                    Err(misfit) => Err(Error::new(
+                        ErrorKind::Ask,
+                        format!("the answer does not have the form that was asked for: {misfit}"),
+                    )
+                    .caused_by(misfit)),
+                });
+            }
             Poll::Ready(Err(panic)) => {
                 return Poll::Ready(Err(Error::new(
                     ErrorKind::Ask,

@@ -23,7 +23,8 @@ use std::sync::Arc;
 /// What a chat keeps while it runs.
 pub(crate) struct ChatRun {
     pub(crate) id: Arc<str>,
-    pub(crate) variables: Mutex<BTreeMap<String, Value>>,
+    /// Shared with the chats beside it.
+    pub(crate) variables: Arc<Mutex<BTreeMap<String, Value>>>,
     pub(crate) signal: Signal,
     /// A chat runs once at a time.
     running: AtomicBool,
@@ -51,15 +52,30 @@ impl Chat {
     /// A chat of these agents.
     pub fn new(id: impl Into<Arc<str>>, agents: impl IntoIterator<Item = Agent>) -> Self {
         let id = id.into();
+        let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
+        Self::of(id, Arc::new(Mutex::new(variables)), agents)
+    }
+
+    /// Another scope of the same chat: its id and its variables, with other agents. For agents that
+    /// join a conversation which has begun; the two run and end each by itself.
+    #[must_use]
+    pub fn beside(&self, agents: impl IntoIterator<Item = Agent>) -> Self {
+        Self::of(self.run.id.clone(), self.run.variables.clone(), agents)
+    }
+
+    fn of(
+        id: Arc<str>,
+        variables: Arc<Mutex<BTreeMap<String, Value>>>,
+        agents: impl IntoIterator<Item = Agent>,
+    ) -> Self {
         let members = agents
             .into_iter()
             .map(|agent| Member { agent, data: ScopeData::default(), entered: AtomicUsize::new(0) })
             .collect();
-        let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
         Self {
             run: Arc::new(ChatRun {
                 id,
-                variables: Mutex::new(variables),
+                variables,
                 signal: Signal::default(),
                 running: AtomicBool::new(false),
                 members,
@@ -82,6 +98,11 @@ impl Chat {
     /// The value of a variable.
     pub fn variable(&self, key: &str) -> Option<Value> {
         self.run.variables.lock().get(key).cloned()
+    }
+
+    /// Every variable.
+    pub fn variables(&self) -> BTreeMap<String, Value> {
+        self.run.variables.lock().clone()
     }
 
     /// The names of the variables that only the platform sets.

@@ -25,6 +25,6 @@ pub use input::Input;
 pub(crate) use model::model_leaf;
 pub(crate) use output::OutputCheck;
 pub use report::{TurnEnd, TurnReport};
-pub use stream::TurnStream;
+pub use stream::{Piece, TurnStream};
 pub(crate) use tools::tool_leaf;
 pub(crate) use turn::{Turn, TurnOptions};

@@ -24,9 +24,30 @@ pub(crate) struct Sink {
 
 #[derive(Default)]
 struct SinkState {
-    ready: VecDeque<String>,
+    ready: VecDeque<Piece>,
     /// How many bytes of the current response went out as deltas.
     sent: usize,
+    /// How many responses are complete.
+    complete: usize,
+}
+
+impl SinkState {
+    fn push(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.ready.push_back(Piece { response: self.complete + 1, text: text.to_owned() });
+        }
+    }
+}
+
+/// A piece of the text of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Piece {
+    /// Which response of the turn it belongs to, counted from one. What a model says before it calls
+    /// a tool is one response, and what it says afterwards is another.
+    pub response: usize,
+    /// The text.
+    pub text: String,
 }
 
 impl Sink {
@@ -35,7 +56,7 @@ impl Sink {
         if hold == Hold::Nothing && !text.is_empty() {
             let mut state = self.state.lock();
             state.sent += text.len();
-            state.ready.push_back(text.to_owned());
+            state.push(text);
         }
     }
 
@@ -43,19 +64,20 @@ impl Sink {
     pub(super) fn catch_up(&self, text: &str) {
         let mut state = self.state.lock();
         let sent = std::mem::take(&mut state.sent);
-        if let Some(rest) = text.get(sent..).filter(|rest| !rest.is_empty()) {
-            state.ready.push_back(rest.to_owned());
+        if let Some(rest) = text.get(sent..) {
+            state.push(rest);
         }
+        state.complete += 1;
     }
 
     /// A text that was held back.
     pub(super) fn say(&self, text: &str) {
-        if !text.is_empty() {
-            self.state.lock().ready.push_back(text.to_owned());
-        }
+        let mut state = self.state.lock();
+        state.push(text);
+        state.complete += 1;
     }
 
-    fn pop(&self) -> Option<String> {
+    fn pop(&self) -> Option<Piece> {
         self.state.lock().ready.pop_front()
     }
 }
@@ -98,7 +120,12 @@ impl<'a> TurnStream<'a> {
     /// The next piece of text, or `None` when the turn has ended, well or not, or was refused:
     /// [`TurnStream::finish`] has the report or the error.
     pub async fn next(&mut self) -> Option<String> {
-        poll_fn(|cx| self.poll_text(cx)).await
+        self.next_piece().await.map(|piece| piece.text)
+    }
+
+    /// The same with the response that the piece belongs to.
+    pub async fn next_piece(&mut self) -> Option<Piece> {
+        poll_fn(|cx| self.poll_piece(cx)).await
     }
 
     /// Reads the rest, and returns the turn's report.
@@ -110,17 +137,17 @@ impl<'a> TurnStream<'a> {
         }
     }
 
-    fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<Option<String>> {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
         loop {
-            if let Some(text) = self.sink.pop() {
-                return Poll::Ready(Some(text));
+            if let Some(piece) = self.sink.pop() {
+                return Poll::Ready(Some(piece));
             }
             match &mut self.state {
                 State::Ended(_) => return Poll::Ready(None),
                 State::Running(run) => match run.as_mut().poll(cx) {
                     Poll::Ready(result) => self.state = State::Ended(result),
                     Poll::Pending => match self.sink.pop() {
-                        Some(text) => return Poll::Ready(Some(text)),
+                        Some(piece) => return Poll::Ready(Some(piece)),
                         None => return Poll::Pending,
                     },
                 },
@@ -133,7 +160,7 @@ impl Stream for TurnStream<'_> {
     type Item = String;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<String>> {
-        self.poll_text(cx)
+        self.poll_piece(cx).map(|piece| piece.map(|piece| piece.text))
     }
 }
 

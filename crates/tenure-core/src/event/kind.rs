@@ -143,6 +143,10 @@ pub enum EventKind {
         ask: Arc<str>,
         /// What is asked.
         prompt: String,
+        /// The tool whose call it is about, if it is about one.
+        tool: Option<Arc<str>>,
+        /// Whether it asks for leave rather than for input.
+        approval: bool,
     },
     /// A person answered, or nobody did in time.
     Answered {

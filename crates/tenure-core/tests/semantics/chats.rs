@@ -81,3 +81,17 @@ async fn g1_a_second_run_that_is_dropped_does_not_end_the_first() {
     assert_eq!(first.end.outcome, Outcome::Ok);
     assert_eq!(log.take(), ["before_chat", "after_chat(ok)"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn chats_beside_each_other_share_id_and_variables_and_end_each_by_itself() {
+    let log = Log::default();
+    let first = chat(&log).await.with_variable("topic", "tea");
+    let beside = first.beside([]).with_variable("guests", 2);
+    assert_eq!((beside.id(), beside.variable("topic")), (first.id(), Some("tea".into())));
+    assert_eq!(first.variables()["guests"], 2);
+    let result = beside.run(async |_: &Chat| Ok(())).await;
+    assert_eq!(result.end.outcome, Outcome::Ok);
+    assert!(log.lines().is_empty(), "the agents of the other one are not called");
+    first.run(async |_: &Chat| Ok(())).await;
+    assert_eq!(log.take(), ["before_chat", "after_chat(ok)"]);
+}

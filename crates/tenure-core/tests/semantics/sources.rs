@@ -19,7 +19,7 @@ struct Shelf {
 
 impl Shelf {
     fn put(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-        *self.tools.lock().unwrap() = tools.into_iter().collect();
+        *self.tools.lock().expect("nobody panicked") = tools.into_iter().collect();
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -31,7 +31,7 @@ impl ToolSource for Shelf {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.looks.fetch_add(1, Ordering::SeqCst);
-        self.tools.lock().unwrap().clone()
+        self.tools.lock().expect("nobody panicked").clone()
     }
 }
 

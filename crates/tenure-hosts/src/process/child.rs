@@ -79,6 +79,7 @@ pub(crate) struct Process {
 }
 
 /// What a process may leave behind that left its group, and is known by its mark alone.
+#[derive(Clone)]
 pub(crate) struct Leftovers {
     mark: Box<str>,
     /// When the process started: nothing older is looked at.
@@ -160,6 +161,13 @@ impl Process {
         let ended = Ended::of(child.wait().await?);
         self.ended = Some(ended);
         Ok(ended)
+    }
+
+    /// Asks the process and its group to end, unless it has.
+    pub(crate) fn terminate(&self) {
+        if self.ended.is_none() && !self.is_swept {
+            tree::terminate_group(self.pid);
+        }
     }
 
     /// Kills the process, its group and everything that descends from it, now.

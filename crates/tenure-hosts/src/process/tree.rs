@@ -17,6 +17,13 @@ pub(super) fn kill_group(leader: u32) {
     }
 }
 
+/// Asks what is in the group of this leader to end.
+pub(super) fn terminate_group(leader: u32) {
+    if let Some(leader) = group_id(leader) {
+        let _ = kill_process_group(leader, Signal::TERM);
+    }
+}
+
 /// A leader's id as its group's. Never our own, and never one that means "everybody".
 fn group_id(leader: u32) -> Option<Pid> {
     let raw = i32::try_from(leader).ok().filter(|raw| *raw > 1)?;

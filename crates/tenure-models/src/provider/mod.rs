@@ -1,95 +1,57 @@
 //! Models over the network: OpenAI and compatible servers, Anthropic, Gemini, Ollama.
+//!
+//! [`Providers`] turns a model string, as cards use them, into a [`RemoteModel`]:
+//!
+//! ```no_run
+//! use tenure_core::agent::Agent;
+//! use tenure_models::provider::{ProviderConfig, Providers};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let providers = Providers::new(ProviderConfig::default());
+//! let model = providers.model("openai.gpt-4o-mini?temperature=0")?;
+//! let agent = Agent::builder("writer").model(model).build()?;
+//! agent.startup().await?;
+//! println!("{}", agent.run("Say hello.").await?.output());
+//! agent.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # Where a key goes
+//!
+//! A key comes from the environment, or from a file that the user's own configuration names. It is
+//! sent to its provider's own host, and to a host that the user chose or allows; never to one that
+//! only a project names, never along a redirect, and never by `http` to another machine unless the
+//! user wrote that address. It is shown nowhere.
+//!
+//! # How a call fails
+//!
+//! Each failure has a kind ([`ModelErrorKind`](tenure_core::model::ModelErrorKind)), the status of
+//! the HTTP answer if there was one, and how long to wait if the provider said so. A stream that
+//! ends before the answer does is [`Truncated`](tenure_core::model::ModelErrorKind::Truncated), and
+//! yields no tool call.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
+mod alias;
+mod answer;
+mod anthropic;
+mod config;
+mod error;
+mod fault;
+mod gemini;
+mod host;
+mod key;
+mod known;
+mod model;
+mod ollama;
+mod openai;
+mod options;
+mod price;
+mod providers;
+mod retry_after;
+mod spec;
+mod transport;
 
-/// A key that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(Arc<str>);
-
-impl ApiKey {
-    /// Keeps `key` from being shown.
-    pub fn new(key: impl Into<Arc<str>>) -> Self {
-        Self(key.into())
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
-/// The language that a provider's server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Wire {
-    /// OpenAI's chat completions, and every server that is compatible.
-    OpenAi,
-    /// Anthropic's messages.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
-    /// Ollama's own.
-    Ollama,
-}
-
-/// Where a key comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KeySource {
-    /// An environment variable.
-    Env(String),
-    /// A file that holds nothing else.
-    File(PathBuf),
-}
-
-/// Who said something about a provider. A key goes only where its user sends it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Authority {
-    /// The user: their own configuration, their environment, their program.
-    #[default]
-    User,
-    /// The project that is being run.
-    Project,
-}
-
-/// What is said about one provider.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ProviderEntry {
-    /// Its language; needed for a provider that Tenure does not know by name.
-    pub wire: Option<Wire>,
-    /// Where its server is, and who says so.
-    pub base_url: Option<(String, Authority)>,
-    /// Where its key comes from. Only the user can say this.
-    pub key: Option<KeySource>,
-    /// Hosts to which the user allows the key to be sent, also where a project names them.
-    pub allow_hosts: Vec<String>,
-}
-
-/// What a model costs, in US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Price {
-    /// Tokens read.
-    pub input: f64,
-    /// Tokens written.
-    pub output: f64,
-    /// Tokens read that came from a cache; as `input` if it is not said.
-    pub cached: Option<f64>,
-}
-
-/// Everything that is said about providers.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct ProviderConfig {
-    /// By name.
-    pub providers: BTreeMap<String, ProviderEntry>,
-    /// Short names for models.
-    pub aliases: BTreeMap<String, String>,
-    /// Prices by `provider.model` or by the model alone, before the built-in ones.
-    pub prices: BTreeMap<String, Price>,
-}
+pub use config::{Authority, KeySource, Price, ProviderConfig, ProviderEntry, Timeouts, Wire};
+pub use error::{ProviderError, ProviderErrorKind};
+pub use key::ApiKey;
+pub use model::RemoteModel;
+pub use providers::{ModelTarget, ProviderStatus, Providers};

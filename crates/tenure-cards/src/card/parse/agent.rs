@@ -62,7 +62,7 @@ pub(super) fn read(
         );
     }
     let mut servers = mcp::read(tree, reader);
-    servers.connect = mcp::connect(tree, reader);
+    servers.connect = mcp::connect(tree, reader, project);
     AgentCard {
         agents: reader.agents(tree, "agents"),
         children: children(tree, reader),

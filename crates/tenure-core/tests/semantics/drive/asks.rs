@@ -5,7 +5,7 @@ use crate::support::*;
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, Answered, Ask, PendingAsk};
-use tenure_core::event::EventBus;
+use tenure_core::event::{EventBus, EventKind};
 use tenure_core::hook::{self, AgentLifecycle, Flow, HookAction, Point};
 use tenure_core::message::ToolStatus;
 use tenure_core::phase::Phase;
@@ -339,4 +339,95 @@ async fn two_questions_at_once_are_one_wait_and_the_last_answer_ends_it() {
     });
     assert_eq!(result.unwrap().failures, []);
     assert_eq!(log.lines().iter().filter(|it| it.contains("awaiting_user_input")).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_says_who_asks_and_about_which_call() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (bus, noted) = (EventBus::new(), seen.clone());
+    let mut subscriber = bus.subscribe(1024);
+    let human = tool("human", |cx, _| {
+        Box::pin(async move { Ok(format!("{:?}", cx.ask(Ask::input("who?")).await?).into()) })
+    });
+    let agent = started(
+        Agent::builder("agent")
+            .model(script([call(&["echo", "human"])]))
+            .tool(echo())
+            .tool(human)
+            .with_lifecycle(hook::hook(asks(approval)).named("guard"))
+            .on_ask(move |ask: &PendingAsk| {
+                let text = |it: &Option<std::sync::Arc<str>>| it.as_deref().map(str::to_owned);
+                let who = (text(&ask.hook), text(&ask.tool), text(&ask.call_id).is_some());
+                noted.lock().unwrap().push((who, ask.parameters.is_some()));
+                let me = Answer::Respond("me".to_owned());
+                Some(if ask.ask.is_approval() { Answer::Approve } else { me })
+            })
+            .events(&bus),
+    )
+    .await;
+    agent.run("go").await.unwrap();
+    let owned = |text: &str| Some(text.to_owned());
+    let mut seen = seen.lock().unwrap().clone();
+    seen.sort();
+    let of_hook = |tool| ((owned("guard"), owned(tool), true), true);
+    let of_tool = ((None, owned("human"), true), true);
+    assert_eq!(seen, [of_tool, of_hook("echo"), of_hook("human")]);
+    let mut told: Vec<_> = events(&mut subscriber)
+        .into_iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Asked { tool, approval, .. } => {
+                Some((tool.as_deref()?.to_owned(), *approval))
+            }
+            _ => None,
+        })
+        .collect();
+    told.sort();
+    let told: Vec<_> = told.iter().map(|(tool, approval)| (&**tool, *approval)).collect();
+    assert_eq!(told, [("echo", true), ("human", false), ("human", true)]);
+}
+
+fn form() -> Ask {
+    let properties = json!({ "city": { "type": "string" }, "days": { "type": "integer" } });
+    let schema = json!({ "type": "object", "required": ["city"], "properties": properties });
+    Ask::input("where to?").schema(schema)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_fit_is_refused_and_the_question_stays_open() {
+    let bus = EventBus::new();
+    let _listens = bus.subscribe(1024);
+    let agent = started(asking(form).events(&bus)).await;
+    let (result, ()) = tokio::join!(agent.run("go"), async {
+        sleep(ms(10)).await;
+        let id = agent.pending_asks()[0].id.clone();
+        for (text, field) in [("{}", "city"), (r#"{"city": "B", "days": "3"}"#, "days"), ("B", "")]
+        {
+            let Answered::Unfit(misfit) = agent.answer(&id, Answer::Respond(text.to_owned()))
+            else {
+                panic!("{text} does not fit");
+            };
+            assert_eq!(misfit.field, field, "{misfit}");
+            assert_eq!(agent.pending_asks().len(), 1);
+        }
+        let fits = Answer::Respond(r#"{"city": "Bern"}"#.to_owned());
+        assert_eq!(agent.answer(&id, fits), Answered::Accepted);
+    });
+    assert_eq!(&*results(result.unwrap().history())[0].content, r#"{"city": "Bern"}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_asker_that_answers_in_another_form_fails_the_question() {
+    let agent = started(
+        asking(form).on_ask(|_: &PendingAsk| Some(Answer::Respond(r#"{"city": 3}"#.to_owned()))),
+    )
+    .await;
+    let error = agent.run("go").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ask);
+    assert!(error.to_string().contains("`city`: this is a number"), "{error}");
+    assert_valid(&agent);
+    // A refusal needs no form.
+    let agent =
+        started(asking(form).on_ask(|_: &PendingAsk| Some(Answer::Reject("no".to_owned()))));
+    let report = agent.await.run("go").await.unwrap();
+    assert_eq!(results(report.history())[0].status, ToolStatus::Denied);
 }

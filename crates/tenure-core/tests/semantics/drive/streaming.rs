@@ -169,7 +169,12 @@ async fn text_beside_tool_calls_is_streamed_too() {
             .with_lifecycle(chatty),
     )
     .await;
-    let (pieces, result) = read(&agent).await;
-    assert_eq!(pieces, ["let me look. ", "one two three"]);
-    assert_eq!(result, Ok("one two three".to_owned()));
+    let mut stream = agent.stream("hello");
+    let mut told = Vec::new();
+    while let Some(piece) = stream.next_piece().await {
+        told.push((piece.response, piece.text));
+    }
+    let expected = [(1, "let me look. "), (2, "one two three")];
+    assert_eq!(told, expected.map(|(response, text)| (response, text.to_owned())));
+    assert_eq!(stream.finish().await.expect("it ends").output(), "one two three");
 }

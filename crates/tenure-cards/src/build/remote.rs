@@ -1,0 +1,136 @@
+//! Models over the network.
+//!
+//! A name that means nothing is an error of the card. A key that is missing is none: the same card
+//! runs where the key is. It is what a run needs, and refuses to begin without.
+
+use super::agent::Workshop;
+use super::model::{Chosen, Named};
+use crate::card::{Card, ModelFields};
+use crate::check::Loaded;
+use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::team::ModelExplanation;
+use std::sync::Arc;
+use tenure_models::provider::{
+    ApiKey, Authority, ModelTarget, ProviderError, ProviderErrorKind, Providers, RemoteModel,
+};
+
+/// The model of this name. Touches no network.
+pub(super) fn choose(named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>) -> Chosen {
+    let text = named.text.trim();
+    let target = match workshop.providers.resolve(text) {
+        Ok(target) => target,
+        Err(error) => {
+            refuse(&error, named, card, workshop);
+            return Chosen::local(None);
+        }
+    };
+    let key = own_key(card);
+    let model = match &key {
+        OwnKey::None => workshop.providers.model(text),
+        OwnKey::Given(key, by) => workshop.providers.model_with_key(text, key.clone(), *by),
+        OwnKey::Unset(variable) => {
+            let message = format!(
+                "the agent `{}` takes its key from {variable}, which is not set",
+                card.name
+            );
+            let help = format!("export {variable}=…, or leave out `api_key`");
+            let place = super::model::place(card, "api_key");
+            let found = Diagnostic::new(Code::RemoteModel, &card.source, place, message);
+            workshop.needs.push(found.help(help));
+            return Chosen { remote: Some(explained(&target, &key)), ..Chosen::local(None) };
+        }
+    };
+    let remote = Some(explained(&target, &key));
+    match model {
+        Ok(model) => Chosen { model: Arc::<RemoteModel>::new(model), remote },
+        Err(error) => {
+            refuse(&error, named, card, workshop);
+            Chosen { remote, ..Chosen::local(None) }
+        }
+    }
+}
+
+fn refuse(error: &ProviderError, named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>) {
+    use ProviderErrorKind as Kind;
+    match error.kind() {
+        Kind::NoKey | Kind::KeyFile | Kind::HostNotAllowed => {
+            let message = format!("the agent `{}` cannot use its model: {error}", card.name);
+            let found = named.problem(Code::RemoteModel, card, message, error.help());
+            workshop.needs.push(found);
+        }
+        _ => {
+            let found = named.problem(Code::UnknownModel, card, error.to_string(), error.help());
+            workshop.report.push(found);
+        }
+    }
+}
+
+/// The key that a card gives.
+enum OwnKey {
+    None,
+    /// One that belongs to whoever is named.
+    Given(ApiKey, Authority),
+    /// One that is to come from a variable which is not set.
+    Unset(String),
+}
+
+fn own_key(card: &Card) -> OwnKey {
+    let Some(key) =
+        card.kind.model_fields().and_then(|fields: &ModelFields| fields.api_key.as_ref())
+    else {
+        return OwnKey::None;
+    };
+    let place = card.tree().field("api_key").map(|node| node.span);
+    let mut variables = card.expansions.iter().filter(|it| Some(it.span) == place);
+    if let Some(unset) = variables.clone().find(|it| !it.is_resolved) {
+        return OwnKey::Unset(unset.name.clone());
+    }
+    // What comes from the environment is the user's, although the project says to use it; what is
+    // written in the card is the project's own, and may go where the project says.
+    let by = match variables.any(|it| it.secret.is_some()) {
+        true => Authority::User,
+        false => Authority::Project,
+    };
+    OwnKey::Given(ApiKey::new(key.reveal()), by)
+}
+
+fn explained(target: &ModelTarget, own: &OwnKey) -> ModelExplanation {
+    let key = match own {
+        OwnKey::Given(_, Authority::User) => "api_key of the card, from the environment".to_owned(),
+        OwnKey::Given(_, Authority::Project) => "api_key of the card".to_owned(),
+        OwnKey::Unset(variable) => {
+            format!("api_key of the card, from {variable}, which is not set")
+        }
+        OwnKey::None => key_of(target),
+    };
+    ModelExplanation {
+        provider: target.provider.clone(),
+        model: target.model.clone(),
+        host: target.host.clone(),
+        host_by_project: target.url_by == Authority::Project,
+        key,
+    }
+}
+
+fn key_of(target: &ModelTarget) -> String {
+    match &target.key_name {
+        Some(_) if !target.may_have_key => "none: the project chose the host".to_owned(),
+        Some(name) if target.has_key => name.clone(),
+        Some(name) => format!("{name}, which is not set"),
+        None => "none".to_owned(),
+    }
+}
+
+/// Reports every alias that leads to no model.
+pub(super) fn check_aliases(loaded: &Loaded, providers: &Providers, report: &mut Report) {
+    for settings in [&loaded.project.config.models, &loaded.user.models] {
+        for (name, written) in &settings.aliases {
+            if let Err(error) = providers.resolve(name) {
+                let message = format!("the alias `{name}` leads to no model: {error}");
+                let found =
+                    Diagnostic::new(Code::UnknownModel, &written.source, written.span, message);
+                report.push(found.help(error.help()));
+            }
+        }
+    }
+}

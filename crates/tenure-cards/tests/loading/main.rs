@@ -1,0 +1,6 @@
+//! What loading makes of files.
+
+mod cards;
+mod config;
+mod files;
+mod support;

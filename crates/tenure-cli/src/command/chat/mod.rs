@@ -1,0 +1,107 @@
+//! `tenure chat`: a person talks to agents.
+//!
+//! [`talk`] is the conversation itself, [`turn`] one message and its answer, [`answer`] how that is
+//! shown, [`slash`] what can be typed beside messages, [`show`] what the commands print, [`source`] where
+//! lines come from, and [`flush`] what keeps questions behind what was said before them.
+
+mod answer;
+mod flush;
+mod show;
+mod slash;
+mod source;
+mod talk;
+mod turn;
+
+use super::project::{Opened, complain_about, items_of};
+use super::reload::{Conversations, ReloadWishes, Telling, Watcher};
+use super::run::{most_lines, named};
+use super::session::{Session, Wishes, listen};
+use crate::args::Chat;
+use crate::exit::{Exit, Stop};
+use crate::signal::Stopper;
+use crate::terminal::{EventLines, Progress, Screen, asker, print_plain};
+use crate::trust::{Leave, admit, confirm_unchanged};
+use anyhow::{Context as _, Result};
+use flush::Flush;
+use source::Source;
+use talk::{Ears, Talk};
+
+pub(super) fn run(args: &Chat) -> Result<Exit> {
+    let opened = Opened::at(&args.path)?;
+    if opened.report().has_errors() {
+        opened.complain();
+        return Ok(Exit::Check);
+    }
+    let (root, items) = (opened.root().to_owned(), opened.items());
+    let named = named(args.agent.as_deref(), &args.path, &opened.loaded)?;
+    let progress = match args.quiet {
+        true => Progress::Nothing,
+        false => Progress::on_stderr(most_lines(&opened)),
+    };
+    let screen = Screen::new(progress, EventLines::Nothing);
+    let stopper = Stopper::default();
+    // Who leaves a question leaves the chat.
+    let left = Stopper::default();
+    let flush = Flush::default();
+    let asker = flush.before(asker(screen.clone(), left.clone(), &args.yes));
+    let wishes = Wishes { model: args.model.clone(), timeout: None };
+    let session = match Session::new(opened.loaded, wishes, screen, stopper, asker) {
+        Ok(session) => session,
+        Err(report) => {
+            complain_about(&report);
+            return Ok(Exit::Check);
+        }
+    };
+    let agent = match session.team().entry(named.as_deref()) {
+        Ok(agent) => agent.to_owned(),
+        Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
+    };
+    let note = args.yes.check(&session.team().tools())?;
+    if !args.quiet {
+        complain_about(session.team().warnings());
+        note.iter().for_each(|note| print_plain(&format!("note: {note}")));
+    }
+    // Before anybody is asked anything: what changes meanwhile is not lost.
+    let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
+    let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
+    admit(&root, &args.path, &items, leave)?;
+    if leave == Leave::AsRecorded {
+        confirm_unchanged(&items, &items_of(session.team().loaded()))?;
+    }
+    let reload = ReloadWishes {
+        path: args.path.clone(),
+        agent: args.agent.clone(),
+        conversations: Conversations::GoOn,
+        leave,
+        telling: if args.quiet { Telling::Problems } else { Telling::Words },
+        screen: session.screen.clone(),
+        stopper: session.stopper.clone(),
+    };
+    hold(session, agent, Ears { left, flush, watcher }, reload)
+}
+
+/// Starts the agents, talks, and stops the agents, whatever happens in between.
+fn hold(
+    session: Session,
+    agent: String,
+    ears: Ears,
+    reload: ReloadWishes,
+) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the runtime cannot be started")?;
+    let Session { team, bus, screen, stopper, .. } = session;
+    let shown = screen.watch(&bus, runtime.handle());
+    listen(&screen, &stopper)?;
+    let result = runtime.block_on(async {
+        let source = Source::open(&team)?;
+        let talk = Talk::new(team, agent, bus, ears, reload);
+        talk.run(source).await
+    });
+    stopper.ended();
+    shown.end();
+    // What is left belongs to nobody any more, and must not hold up the end of the program.
+    runtime.shutdown_background();
+    result
+}

@@ -1,0 +1,195 @@
+//! The conversation about one question.
+
+use super::super::style::{DIM, WARN, paint};
+use super::super::text::clean_line;
+use super::diff::diff;
+use super::editor::Edited;
+use super::form::{Field, Filled, HOW_TO_DECLINE, ask_for, fields_of, fill, one_line};
+use super::person::Person;
+use super::show::{Extent, block, whole};
+use serde_json::Value;
+use tenure_core::ask::{Answer, PendingAsk, check};
+
+/// What each answer does.
+pub(super) const MEANINGS: [(&str, &str); 4] = [
+    ("approve", "do exactly this"),
+    ("edit", "change it first; you see the change and confirm it"),
+    ("reject", "do not do it; the agent is told why"),
+    ("respond", "do not do it; the agent gets your words as the result"),
+];
+
+/// How the choices are offered.
+pub(crate) const CHOICES: &str = "  [a]pprove  [e]dit  [r]eject  re[s]pond";
+
+/// Leads the conversation until there is an answer. `None` if the person left (end of input).
+pub(super) async fn converse<P: Person>(
+    ask: &PendingAsk,
+    is_cut: bool,
+    person: &mut P,
+) -> Option<Answer> {
+    match &ask.ask.action {
+        Some(action) => choose(ask, action, is_cut, person).await,
+        None => input(ask, person).await,
+    }
+}
+
+async fn input<P: Person>(ask: &PendingAsk, person: &mut P) -> Option<Answer> {
+    let schema = ask.ask.schema.as_ref();
+    let fields = schema.and_then(fields_of);
+    let only = schema.and_then(|schema| Field::new("your answer", schema, true));
+    if let (Some(schema), None, None) = (schema, &fields, &only) {
+        let columns = person.columns().saturating_sub(4);
+        person.say(&format!("{}\n", paint(DIM, "  the answer has this form:")));
+        for line in block(&format!("{schema:#}"), Extent::Brief, columns).lines {
+            person.say(&format!("    {line}\n"));
+        }
+    }
+    person.say(&paint(DIM, HOW_TO_DECLINE));
+    let filled = match (fields, only, schema) {
+        (Some(fields), _, Some(schema)) => fill(&fields, schema, person).await,
+        (None, Some(field), _) => ask_for(&field, person).await,
+        _ => one_line(schema, person).await,
+    };
+    match filled {
+        Filled::Value(Value::String(text)) => Some(Answer::Respond(text)),
+        Filled::Value(value) => Some(Answer::Respond(value.to_string())),
+        Filled::Declined(reason) => Some(Answer::Reject(reason)),
+        Filled::Left => None,
+    }
+}
+
+async fn choose<P: Person>(
+    ask: &PendingAsk,
+    action: &Value,
+    is_cut: bool,
+    person: &mut P,
+) -> Option<Answer> {
+    for (name, meaning) in MEANINGS {
+        person.say(&format!("{}\n", paint(DIM, format_args!("  {name:<9}{meaning}"))));
+    }
+    let view = if is_cut { "  [v]iew all" } else { "" };
+    loop {
+        person.say(&format!("{CHOICES}{view}: "));
+        let choice = person.line().await?;
+        match choice.trim().to_ascii_lowercase().as_str() {
+            "a" | "approve" | "y" | "yes" => return Some(Answer::Approve),
+            "r" | "reject" | "n" | "no" => {
+                person.say("  why? (Enter for no reason): ");
+                return Some(Answer::Reject(super::reason(&person.line().await?)));
+            }
+            "s" | "respond" => {
+                person.say("  your answer (Enter to go back): ");
+                let text = person.line().await?;
+                if !text.trim().is_empty() {
+                    return Some(Answer::Respond(text));
+                }
+            }
+            "e" | "edit" => match edit(ask, action, person).await? {
+                Some(edited) => return Some(Answer::Edit(edited)),
+                None => continue,
+            },
+            "v" | "view" => {
+                for line in whole(ask, person.columns()) {
+                    person.say(&format!("{line}\n"));
+                }
+            }
+            _ if is_cut => person.say("  please answer a, e, r, s or v\n"),
+            _ => person.say("  please answer a, e, r or s\n"),
+        }
+    }
+}
+
+/// Has the person change the action. `Some(None)` if nothing came of it, `None` if they left.
+async fn edit<P: Person>(
+    ask: &PendingAsk,
+    action: &Value,
+    person: &mut P,
+) -> Option<Option<Value>> {
+    let mut draft = format!("{action:#}\n");
+    loop {
+        let text = match person.edit(&draft).await {
+            Edited::Text(text) => text,
+            Edited::Failed(why) => {
+                warn(person, &why);
+                typed_json(action, person).await?
+            }
+            Edited::NoEditor => typed_json(action, person).await?,
+        };
+        if text.trim().is_empty() {
+            person.say("  nothing was changed\n");
+            return Some(None);
+        }
+        let edited = serde_json::from_str::<Value>(&text)
+            .map_err(|error| format!("this is not JSON: {error}"))
+            .and_then(|edited| fits(ask, action, &edited).map(|()| edited));
+        match edited {
+            Ok(edited) if edited == *action => {
+                person.say("  nothing was changed\n");
+                return Some(None);
+            }
+            Ok(edited) => {
+                person.say("  what changes:\n");
+                for line in diff(action, &edited, person.columns()) {
+                    person.say(&format!("{line}\n"));
+                }
+                match confirm(person).await? {
+                    Confirmed::Yes => return Some(Some(edited)),
+                    Confirmed::Again => {}
+                    Confirmed::No => return Some(None),
+                }
+            }
+            Err(why) => {
+                warn(person, &why);
+                person.say("  [e]dit again, or Enter to go back: ");
+                let choice = person.line().await?;
+                if !matches!(choice.trim(), "e" | "E" | "edit") {
+                    return Some(None);
+                }
+            }
+        }
+        draft = text;
+    }
+}
+
+async fn typed_json<P: Person>(action: &Value, person: &mut P) -> Option<String> {
+    let now = super::super::text::exact(&action.to_string());
+    person.say(&format!("  now:     {now}\n  instead, as JSON (Enter to go back): "));
+    person.line().await
+}
+
+enum Confirmed {
+    Yes,
+    Again,
+    No,
+}
+
+async fn confirm<P: Person>(person: &mut P) -> Option<Confirmed> {
+    loop {
+        person.say("  do this instead? [y]es  [e]dit again  [n]o: ");
+        let choice = person.line().await?;
+        match choice.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Some(Confirmed::Yes),
+            "e" | "edit" => return Some(Confirmed::Again),
+            "n" | "no" => return Some(Confirmed::No),
+            _ => person.say("  please answer y, e or n\n"),
+        }
+    }
+}
+
+/// Whether the edited action can be taken: it has the form that the one before had.
+fn fits(ask: &PendingAsk, old: &Value, new: &Value) -> Result<(), String> {
+    if old.is_object() && !new.is_object() {
+        return Err("this is no object, and the action is one".to_owned());
+    }
+    let schemas = ask.parameters.as_deref().into_iter().chain(&ask.ask.schema);
+    // A hook may ask about something else than the arguments; then the schema says nothing of it.
+    for schema in schemas.filter(|schema| check(schema, old).is_ok()) {
+        check(schema, new).map_err(|misfit| misfit.to_string())?;
+    }
+    Ok(())
+}
+
+fn warn<P: Person>(person: &mut P, why: &str) {
+    let why = clean_line(why);
+    person.say(&format!("{}\n", paint(WARN, format_args!("  {why}"))));
+}

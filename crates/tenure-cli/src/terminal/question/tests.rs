@@ -1,0 +1,197 @@
+//! Conversations with somebody who types what was written down before.
+
+use super::converse::converse;
+use super::editor::Edited;
+use super::person::Person;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use tenure_core::ask::{Answer, Ask, PendingAsk};
+
+/// Types these lines, and leaves.
+#[derive(Default)]
+struct Script {
+    typed: VecDeque<String>,
+    /// What the editor makes of what it is given, time after time.
+    edits: VecDeque<fn(&str) -> Edited>,
+    said: String,
+}
+
+impl Person for Script {
+    fn say(&mut self, text: &str) {
+        self.said.push_str(&anstream::adapter::strip_str(text).to_string());
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        let line = self.typed.pop_front()?;
+        self.said.push_str(&format!("{line}\n"));
+        Some(line)
+    }
+
+    async fn edit(&mut self, text: &str) -> Edited {
+        self.edits.pop_front().map_or(Edited::NoEditor, |edit| edit(text))
+    }
+
+    fn columns(&self) -> usize {
+        80
+    }
+}
+
+/// What the person is told, and what comes out, if these lines are typed.
+fn talk(ask: &PendingAsk, typed: &[&str]) -> (String, Option<Answer>) {
+    talk_with(ask, typed, &[])
+}
+
+fn talk_with(
+    ask: &PendingAsk,
+    typed: &[&str],
+    edits: &[fn(&str) -> Edited],
+) -> (String, Option<Answer>) {
+    let typed = typed.iter().map(|line| (*line).to_owned()).collect();
+    let mut person = Script { typed, edits: edits.iter().copied().collect(), said: String::new() };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let answer = runtime.block_on(converse(ask, false, &mut person));
+    (person.said, answer)
+}
+
+fn approval() -> PendingAsk {
+    PendingAsk::new("clerk", Ask::approval("May I?", json!({ "path": "out.txt", "mode": 1 })))
+}
+
+fn input(schema: Value) -> PendingAsk {
+    PendingAsk::new("clerk", Ask::input("Where to?").schema(schema))
+}
+
+fn respond(text: &str) -> Option<Answer> {
+    Some(Answer::Respond(text.to_owned()))
+}
+
+#[test]
+fn each_choice_gives_its_answer() {
+    let cases: [(&[&str], Answer); 7] = [
+        (&["a"], Answer::Approve),
+        (&["yes"], Answer::Approve),
+        (&["r", "too risky"], Answer::Reject("too risky".into())),
+        (&["r", ""], Answer::Reject("rejected by the user".into())),
+        (&["s", "use the other file"], Answer::Respond("use the other file".into())),
+        (&["s", "", "a"], Answer::Approve),
+        (&["e", "{\"path\": \"b\"}", "y"], Answer::Edit(json!({ "path": "b" }))),
+    ];
+    for (typed, expected) in cases {
+        assert_eq!(talk(&approval(), typed).1, Some(expected), "{typed:?}");
+    }
+}
+
+#[test]
+fn an_empty_line_approves_nothing() {
+    let (said, answer) = talk(&approval(), &["", "r", ""]);
+    assert_eq!(answer, Some(Answer::Reject("rejected by the user".into())));
+    assert!(said.contains("please answer a, e, r or s"), "{said}");
+}
+
+#[test]
+fn the_end_of_input_is_no_answer() {
+    for typed in [&[][..], &["r"], &["e"], &["e", "{\"path\": 1}"]] {
+        assert_eq!(talk(&approval(), typed).1, None, "{typed:?}");
+    }
+    assert_eq!(talk(&input(json!({ "type": "integer" })), &["many"]).1, None);
+}
+
+#[test]
+fn what_was_edited_is_shown_as_a_difference_and_must_be_confirmed() {
+    let edit: fn(&str) -> Edited = |text| Edited::Text(text.replace("out.txt", "b.txt"));
+    let again: fn(&str) -> Edited = |text| {
+        assert!(text.contains("b.txt"), "the draft is kept: {text}");
+        Edited::Text(text.replace("b.txt", "c.txt"))
+    };
+    let (said, answer) = talk_with(&approval(), &["e", "", "e", "y"], &[edit, again]);
+    assert_eq!(answer, Some(Answer::Edit(json!({ "path": "c.txt", "mode": 1 }))));
+    insta::assert_snapshot!(said);
+    let (_, answer) = talk_with(&approval(), &["e", "n", "a"], &[edit]);
+    assert_eq!(answer, Some(Answer::Approve), "a no goes back, and what was asked is unchanged");
+}
+
+#[test]
+fn an_edit_that_does_not_fit_is_told_why() {
+    let mut ask = approval();
+    let path = json!({ "type": "string" });
+    ask.parameters = Some(
+        json!({ "type": "object", "required": ["path"], "properties": { "path": path } }).into(),
+    );
+    let cases: [(&[&str], &str); 4] = [
+        (&["e", "{", "", "a"], "this is not JSON"),
+        (&["e", "[1]", "", "a"], "this is no object"),
+        (&["e", "{}", "", "a"], "`path`: this is required"),
+        (&["e", "{\"path\": 3}", "", "a"], "`path`: this is a number"),
+    ];
+    for (typed, why) in cases {
+        let (said, answer) = talk(&ask, typed);
+        assert!(said.contains(why), "{why}: {said}");
+        assert_eq!(answer, Some(Answer::Approve));
+    }
+    // It is not the arguments that are asked about, so their schema does not count.
+    ask.ask.action = Some(json!({ "target": "x" }));
+    let (_, answer) = talk(&ask, &["e", "{\"target\": 3}", "y"]);
+    assert_eq!(answer, Some(Answer::Edit(json!({ "target": 3 }))));
+}
+
+#[test]
+fn an_edit_that_changes_nothing_or_fails_goes_back() {
+    let same: fn(&str) -> Edited = |text| Edited::Text(text.to_owned());
+    let (said, answer) = talk_with(&approval(), &["e", "a"], &[same]);
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(answer, Some(Answer::Approve));
+    let failed: fn(&str) -> Edited = |_| Edited::Failed("it crashed".to_owned());
+    let (said, answer) = talk_with(&approval(), &["e", "", "a"], &[failed]);
+    assert!(said.contains("it crashed") && said.contains("as JSON"), "{said}");
+    assert_eq!(answer, Some(Answer::Approve));
+}
+
+#[test]
+fn input_without_a_form_is_taken_as_it_is_typed() {
+    let ask = PendingAsk::new("clerk", Ask::input("Which city?"));
+    assert_eq!(talk(&ask, &["", "Bern "]).1, respond("Bern "));
+    assert_eq!(talk(&ask, &["/reject"]).1, Some(Answer::Reject("rejected by the user".into())));
+    assert_eq!(talk(&ask, &["/reject no time"]).1, Some(Answer::Reject("no time".into())));
+    assert_eq!(talk(&ask, &["/rejected"]).1, respond("/rejected"));
+    assert_eq!(talk(&input(json!({ "type": "integer" })), &["many", "3"]).1, respond("3"));
+    let list = json!({ "type": "array", "items": { "type": "integer" }, "default": [1] });
+    assert_eq!(talk(&input(list.clone()), &["1", "[1, 2]"]).1, respond("[1, 2]"));
+    assert_eq!(talk(&input(list), &[""]).1, respond("[1]"));
+}
+
+#[test]
+fn a_flat_schema_is_a_form() {
+    let ask = input(json!({
+        "type": "object",
+        "required": ["city", "days", "fast"],
+        "properties": {
+            "city": { "type": "string", "title": "City", "description": "Where to start" },
+            "days": { "type": "integer", "minimum": 1, "default": 3 },
+            "fast": { "type": "boolean" },
+            "pace": { "type": "string", "enum": ["slow", "steady"], "enumNames": ["Slow", "Steady"] },
+            "tags": { "type": "array", "items": { "oneOf": [
+                { "const": "a", "title": "Art" }, { "const": "f", "title": "Food" }] } },
+            "note": { "type": "string" },
+        },
+    }));
+    let typed = ["", "Bern", "0", "", "maybe", "y", "3", "2", "1, Food", ""];
+    let (said, answer) = talk(&ask, &typed);
+    insta::assert_snapshot!(said);
+    let expected =
+        json!({ "city": "Bern", "days": 3, "fast": true, "pace": "steady", "tags": ["a", "f"] });
+    let Some(Answer::Respond(text)) = answer else { panic!("{answer:?}") };
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), expected);
+    assert_eq!(talk(&ask, &["Bern", "/reject later"]).1, Some(Answer::Reject("later".into())));
+}
+
+#[test]
+fn a_schema_that_is_no_flat_form_is_shown_and_answered_in_one_line() {
+    let ask = input(json!({
+        "type": "object",
+        "properties": { "home": { "type": "object", "properties": {} } },
+    }));
+    let (said, answer) = talk(&ask, &["{\"home\": 1}", "{\"home\": {}}"]);
+    assert!(said.contains("the answer has this form"), "{said}");
+    assert!(said.contains("`home`: this is a number"), "{said}");
+    assert_eq!(answer, respond("{\"home\": {}}"));
+}

@@ -1,0 +1,244 @@
+//! A server that is a process of ours.
+
+use super::lock;
+use super::server::Server;
+use super::wire::MOST_MESSAGE;
+use crate::process::{Launch, Leftovers, Process};
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tenure_core::event::LogStream;
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// How long a pipe may stay open when the process itself has ended.
+pub(super) const AFTERMATH: Duration = Duration::from_millis(100);
+/// The longest line that is kept of what a server prints.
+const MOST_LINE: usize = 16 << 10;
+/// How many lines of its last words are kept, and how much of them an error shows.
+const MOST_LINES: usize = 20;
+const MOST_WORDS: usize = 600;
+
+/// A process that runs, and what it says past the protocol.
+pub(super) struct Child {
+    process: Process,
+    leftovers: Leftovers,
+    words: Arc<Words>,
+    /// Cancelled when the process has ended.
+    ended: CancellationToken,
+    server: Arc<Server>,
+}
+
+/// The last lines that a process wrote to its standard error.
+#[derive(Default)]
+struct Words {
+    lines: Mutex<VecDeque<String>>,
+    /// Cancelled when there will be no more.
+    said: CancellationToken,
+}
+
+impl Child {
+    /// Starts a process.
+    pub(super) fn start(
+        server: &Arc<Server>,
+        command: &[String],
+        env: &BTreeMap<String, String>,
+        dir: &Path,
+    ) -> Result<(Self, Output, ChildStdin), String> {
+        let Some((program, args)) = command.split_first() else {
+            return Err("it has no command".to_owned());
+        };
+        let mut variables = server.environment.variables();
+        variables.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let launch = Launch { program: OsStr::new(program), args: &args, dir, variables };
+        let mut process = Process::spawn(launch, &server.tracker).map_err(|error| {
+            let shown = dir.display();
+            format!("`{program}` could not be started in `{shown}`: {error}")
+        })?;
+        let pipes = (process.stdin(), process.stdout(), process.stderr());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(format!("`{program}` has no pipes"));
+        };
+        let words = Arc::new(Words::default());
+        let ended = CancellationToken::new();
+        let listening = listen(server.clone(), words.clone(), ended.clone(), stderr);
+        drop(server.tracker.spawn(listening));
+        let leftovers = process.leftovers();
+        let child = Self { process, leftovers, words, ended, server: server.clone() };
+        Ok((child, Output::new(stdout, server.clone()), stdin))
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Waits for the end of the process, and says how it ended. Can be called again.
+    pub(super) async fn end(&mut self) -> String {
+        match self.process.wait().await {
+            Ok(ended) => format!("its process ended with {ended}"),
+            Err(error) => format!("its process is lost: {error}"),
+        }
+    }
+
+    /// How it ended, if it has or soon will.
+    pub(super) async fn end_soon(&mut self) -> Option<String> {
+        timeout(AFTERMATH, self.end()).await.ok()
+    }
+
+    /// The end of what it wrote to its standard error, for an error message.
+    pub(super) async fn last_words(&self) -> String {
+        let _ = timeout(AFTERMATH, self.words.said.cancelled()).await;
+        let lines = lock(&self.words.lines);
+        let text = lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        let from = text.ceil_char_boundary(text.len().saturating_sub(MOST_WORDS));
+        match text[from..].trim() {
+            "" => String::new(),
+            words => format!("; its last words: {words}"),
+        }
+    }
+
+    /// Waits for the end of a process whose input is closed. It is asked to end when two thirds of
+    /// the time are over, and killed at the end of it, with everything that it started.
+    pub(super) async fn stop(mut self, since: Instant, limit: Duration) {
+        let mut is_over = timeout_at(since + limit * 2 / 3, self.process.wait()).await.is_ok();
+        if !is_over {
+            self.process.terminate();
+            is_over = timeout_at(since + limit, self.process.wait()).await.is_ok();
+        }
+        if is_over {
+            self.sweep().await;
+        } else {
+            self.server.say("it did not end by itself and was killed");
+            self.process.kill();
+            let _ = timeout(AFTERMATH, self.process.wait()).await;
+        }
+        self.ended.cancel();
+    }
+
+    /// Kills what a process that has ended left behind.
+    async fn sweep(&mut self) {
+        self.process.kill();
+        let leftovers = self.leftovers.clone();
+        let _ = self.server.tracker.spawn_blocking(move || leftovers.kill()).await;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.ended.cancel();
+    }
+}
+
+/// Reads what a process writes to its standard error, until it and its children are done.
+async fn listen(
+    server: Arc<Server>,
+    words: Arc<Words>,
+    ended: CancellationToken,
+    mut stderr: ChildStderr,
+) {
+    let _said = words.said.clone().drop_guard();
+    let mut buffer = vec![0; 8 << 10];
+    let mut line = Vec::new();
+    let keep = |line: &mut Vec<u8>| {
+        let text = String::from_utf8_lossy(line).trim_end().to_owned();
+        line.clear();
+        tracing::debug!(target: "tenure::mcp", server = &**server.name(), "{text}");
+        server.log(LogStream::Stderr, &text);
+        let mut lines = lock(&words.lines);
+        if lines.len() == MOST_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(text);
+    };
+    loop {
+        let read = tokio::select! {
+            biased;
+            read = stderr.read(&mut buffer) => read,
+            () = ended.cancelled() => {
+                match timeout(AFTERMATH, stderr.read(&mut buffer)).await {
+                    Ok(read) => read,
+                    Err(_) => break,
+                }
+            }
+        };
+        let Ok(count @ 1..) = read else { break };
+        for byte in &buffer[..count] {
+            if *byte == b'\n' {
+                keep(&mut line);
+            } else if line.len() < MOST_LINE {
+                line.push(*byte);
+            }
+        }
+    }
+    if !line.is_empty() {
+        keep(&mut line);
+    }
+}
+
+/// The standard output of a server. Lines that are no messages are logged; the protocol skips them.
+pub(super) struct Output {
+    stdout: ChildStdout,
+    server: Arc<Server>,
+    /// How long the line is so far.
+    length: usize,
+    /// The beginning of a line that is no message.
+    stray: Vec<u8>,
+}
+
+impl Output {
+    fn new(stdout: ChildStdout, server: Arc<Server>) -> Self {
+        Self { stdout, server, length: 0, stray: Vec::new() }
+    }
+
+    /// Looks at what was read.
+    fn look(&mut self, mut read: &[u8]) -> io::Result<()> {
+        while !read.is_empty() {
+            let end = read.iter().position(|byte| *byte == b'\n');
+            let line = &read[..end.unwrap_or(read.len())];
+            if (self.length == 0 && line.first().is_some_and(|first| *first != b'{'))
+                || !self.stray.is_empty()
+            {
+                let room = MOST_LINE - self.stray.len();
+                self.stray.extend(&line[..line.len().min(room)]);
+            }
+            self.length += line.len();
+            if self.length > MOST_MESSAGE {
+                let most = MOST_MESSAGE >> 20;
+                self.server.say(&format!("it sent a message of more than {most} MiB"));
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let Some(end) = end else { break };
+            if !self.stray.is_empty() {
+                let line = String::from_utf8_lossy(&self.stray).trim_end().to_owned();
+                self.server.log(LogStream::Stdout, &line);
+                self.stray.clear();
+            }
+            self.length = 0;
+            read = &read[end + 1..];
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for Output {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stdout).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = read {
+            self.look(&buf.filled()[before..])?;
+        }
+        read
+    }
+}

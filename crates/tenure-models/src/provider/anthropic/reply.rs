@@ -1,0 +1,223 @@
+//! What Anthropic answers, in one piece and piece by piece.
+
+use super::super::answer::{Draft, DraftCall, count, keep};
+use super::super::model::Call;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tenure_core::model::{ModelError, StopReason, Usage};
+
+/// An event of a streamed answer.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Value,
+    },
+    ContentBlockStart {
+        index: u32,
+        content_block: Value,
+    },
+    ContentBlockDelta {
+        index: u32,
+        delta: Delta,
+    },
+    ContentBlockStop {
+        index: u32,
+    },
+    MessageDelta {
+        delta: Value,
+        usage: Option<Value>,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(other)]
+    Other,
+}
+
+/// A block of the answer.
+enum Block {
+    Text(String),
+    Call {
+        id: String,
+        name: String,
+        input: Value,
+        pieces: String,
+    },
+    Thought {
+        thinking: String,
+        signature: String,
+    },
+    /// A thought that cannot be read, and has to be sent back as it is.
+    Sealed(Value),
+    Other,
+}
+
+/// An answer that is being put together.
+#[derive(Default)]
+pub(super) struct Assembly {
+    /// With the number that the server gave each, and whether it was ended.
+    blocks: Vec<(u32, bool, Block)>,
+    usage: Map<String, Value>,
+    stop: Option<StopReason>,
+}
+
+impl Assembly {
+    /// Takes an event, and hands its text on. Says whether it was the last one.
+    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
+        let blame = call.route.blame();
+        let event: Event = serde_json::from_slice(data).map_err(|error| {
+            blame.malformed(&format!("a piece of the answer cannot be read: {error}"))
+        })?;
+        match event {
+            Event::MessageStart { message } => self.count(message.get("usage")),
+            Event::ContentBlockStart { index, content_block } => {
+                let block = open(&content_block);
+                if let Block::Text(text) = &block
+                    && !text.is_empty()
+                {
+                    call.cx.delta(text);
+                }
+                self.blocks.push((index, false, block));
+            }
+            Event::ContentBlockDelta { index, delta } => {
+                let Some((_, _, block)) = self.blocks.iter_mut().rfind(|(at, ..)| *at == index)
+                else {
+                    return Err(blame.malformed("a piece of the answer belongs to no block"));
+                };
+                match (block, delta) {
+                    (Block::Text(text), Delta::Text { text: piece }) => {
+                        call.cx.delta(&piece);
+                        text.push_str(&piece);
+                    }
+                    (Block::Call { pieces, .. }, Delta::InputJson { partial_json }) => {
+                        pieces.push_str(&partial_json);
+                    }
+                    (Block::Thought { thinking, .. }, Delta::Thinking { thinking: piece }) => {
+                        thinking.push_str(&piece);
+                    }
+                    (Block::Thought { signature, .. }, Delta::Signature { signature: piece }) => {
+                        signature.push_str(&piece);
+                    }
+                    _ => {}
+                }
+            }
+            Event::ContentBlockStop { index } => {
+                if let Some((_, ended, _)) = self.blocks.iter_mut().rfind(|(at, ..)| *at == index) {
+                    *ended = true;
+                }
+            }
+            Event::MessageDelta { delta, usage } => {
+                if let Some(reason) = delta.get("stop_reason").and_then(Value::as_str) {
+                    self.stop = Some(stop(reason));
+                }
+                self.count(usage.as_ref());
+            }
+            Event::MessageStop => return Ok(true),
+            Event::Error { error } => return Err(blame.reported(&error)),
+            Event::Other => {}
+        }
+        Ok(false)
+    }
+
+    /// Counts come in parts, the later ones more exact.
+    fn count(&mut self, usage: Option<&Value>) {
+        if let Some(Value::Object(usage)) = usage {
+            let told = usage.iter().filter(|(_, value)| !value.is_null());
+            self.usage.extend(told.map(|(key, value)| (key.clone(), value.clone())));
+        }
+    }
+
+    /// The answer after its last event. Without a reason to stop it is none.
+    pub(super) fn finish(self, call: Call<'_>) -> Result<Draft, ModelError> {
+        let blame = call.route.blame();
+        let stop = self.stop.ok_or_else(|| blame.truncated())?;
+        let mut draft = Draft { stop, ..Draft::default() };
+        let mut thoughts = Vec::new();
+        for (_, ended, block) in self.blocks {
+            match block {
+                Block::Text(text) => draft.text.push_str(&text),
+                Block::Thought { thinking, signature } => thoughts.push(json!({
+                    "type": "thinking", "thinking": thinking, "signature": signature,
+                })),
+                Block::Sealed(block) => thoughts.push(block),
+                Block::Call { .. } if !ended => return Err(blame.truncated()),
+                Block::Call { id, name, input, pieces } => {
+                    let arguments = if pieces.is_empty() { input.to_string() } else { pieces };
+                    let mut what = Map::new();
+                    if !thoughts.is_empty() {
+                        what.insert("thoughts".to_owned(), std::mem::take(&mut thoughts).into());
+                    }
+                    let continuation = keep(call, what);
+                    draft.calls.push(DraftCall { id, name, arguments, continuation });
+                }
+                Block::Other => {}
+            }
+        }
+        let at = |key: &str| count(self.usage.get(key));
+        if !self.usage.is_empty() {
+            // What was read from the cache, or written to it, is not in `input_tokens`.
+            let cached = at("cache_read_input_tokens");
+            let input = at("input_tokens") + cached + at("cache_creation_input_tokens");
+            draft.usage = Some(Usage { cached, ..Usage::new(input, at("output_tokens")) });
+        }
+        Ok(draft)
+    }
+}
+
+/// An answer in one piece.
+pub(super) fn whole(call: Call<'_>, body: &Value) -> Result<Draft, ModelError> {
+    let Some(content) = body.get("content").and_then(Value::as_array) else {
+        return Err(call.route.blame().malformed("the server's answer holds no content"));
+    };
+    let mut assembly = Assembly::default();
+    for (at, block) in (0..).zip(content) {
+        assembly.blocks.push((at, true, open(block)));
+    }
+    assembly.count(body.get("usage"));
+    assembly.stop = body.get("stop_reason").and_then(Value::as_str).map(stop);
+    assembly.finish(call)
+}
+
+fn open(block: &Value) -> Block {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match block.get("type").and_then(Value::as_str) {
+        Some("text") => Block::Text(text("text")),
+        Some("tool_use") => Block::Call {
+            id: text("id"),
+            name: text("name"),
+            input: block.get("input").cloned().unwrap_or_else(|| json!({})),
+            pieces: String::new(),
+        },
+        Some("thinking") => {
+            Block::Thought { thinking: text("thinking"), signature: text("signature") }
+        }
+        Some("redacted_thinking") => Block::Sealed(block.clone()),
+        _ => Block::Other,
+    }
+}
+
+fn stop(reason: &str) -> StopReason {
+    match reason {
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "tool_use" => StopReason::ToolUse,
+        "refusal" => StopReason::Refused,
+        _ => StopReason::EndTurn,
+    }
+}

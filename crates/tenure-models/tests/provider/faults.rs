@@ -1,0 +1,293 @@
+//! Servers that misbehave, each in one way. Whatever they do, the call ends with an error that has
+//! a type, or with an answer that is right.
+
+use crate::server::{Server, Step, chunk, end, events, head, lines, whole};
+use crate::support::{KEY, Mode, WIRES, ask, ask_with, model_of};
+use std::time::Duration;
+use tenure_core::message::ToolCall;
+use tenure_core::model::ModelErrorKind as Kind;
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const BOTH: [Mode; 2] = [Mode::Streamed, Mode::Whole];
+
+/// The first half of an answer, by wire, without the mark of its end.
+fn begun(wire: &str) -> Vec<Step> {
+    let mut steps = match wire {
+        "openai" => events(&[
+            r#"{"choices":[{"index":0,"delta":{"content":"Hel"}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":
+                {"name":"weather","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#,
+        ]),
+        "anthropic" => events(&[
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":5}}}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a",
+                "name":"weather","input":{}}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+        ]),
+        "google" => events(&[
+            r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"weather","args":{}}}]}}]}"#,
+        ]),
+        _ => lines(&[
+            r#"{"message":{"content":"","tool_calls":[{"function":{"name":"weather","arguments":{}}}]},
+                "done":false}"#,
+        ]),
+    };
+    steps.pop();
+    steps
+}
+
+#[tokio::test]
+async fn a_rate_limit_has_its_type_and_its_wait_streamed_or_not() {
+    let body = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    for wire in WIRES {
+        for mode in BOTH {
+            let steps = vec![whole(429, &[JSON, ("retry-after", "7")], body)];
+            let asked = ask(wire, mode, steps).await;
+            let error = asked.error();
+            assert_eq!(error.kind(), Kind::RateLimited, "{wire} {mode:?}");
+            assert_eq!(error.status(), Some(429), "{wire} {mode:?}");
+            assert_eq!(error.retry_after(), Some(Duration::from_secs(7)), "{wire} {mode:?}");
+            assert!(error.to_string().contains("slow down"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_status_has_its_type() {
+    let cases = [
+        (400, "{}", Kind::BadRequest),
+        (401, "{}", Kind::Auth),
+        (403, "{}", Kind::Auth),
+        (404, "{\"error\":\"model not found\"}", Kind::BadRequest),
+        (413, "{}", Kind::BadRequest),
+        (422, "{}", Kind::BadRequest),
+        (429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#, Kind::Auth),
+        (500, "oops", Kind::Overloaded),
+        (502, "<html>bad gateway</html>", Kind::Transport),
+        (503, "{}", Kind::Overloaded),
+        (504, "{}", Kind::Timeout),
+        (529, r#"{"error":{"type":"overloaded_error"}}"#, Kind::Overloaded),
+    ];
+    for wire in WIRES {
+        for (status, body, kind) in cases {
+            let asked = ask(wire, Mode::Streamed, vec![whole(status, &[JSON], body)]).await;
+            assert_eq!(asked.kind(), kind, "{wire} {status}");
+            assert_eq!(asked.error().status(), Some(status), "{wire} {status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cut_stream_is_an_error_and_yields_no_tool_call() {
+    for wire in WIRES {
+        // Once as HTTP ends an answer, and once as a connection is lost.
+        for last in [vec![end()], vec![]] {
+            let mut steps = begun(wire);
+            steps.extend(last.clone());
+            let server = Server::closing(steps).await;
+            let asked = ask_with(model_of(&server, wire), Mode::Streamed, |_| {}).await;
+            assert_eq!(asked.kind(), Kind::Truncated, "{wire} {last:?}: {}", asked.error());
+            assert!(asked.error().is_retryable());
+            server.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_first_tool_index_of_one_is_one_call() {
+    let frames = [
+        r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"a","function":
+            {"name":"weather","arguments":"{\"city\":"}}]}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":
+            {"arguments":"\"Rome\"}"}}]}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#,
+        "[DONE]",
+    ];
+    let response = ask("openai", Mode::Streamed, events(&frames)).await.response();
+    assert_eq!(response.calls, [ToolCall::new("a", "weather", "{\"city\":\"Rome\"}")]);
+}
+
+#[tokio::test]
+async fn half_of_the_arguments_is_no_call() {
+    let openai = |reason: &str| {
+        let call = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":
+            {"name":"weather","arguments":"{\"city\":"}}]}}]}"#;
+        let last =
+            format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#);
+        events(&[call, &last, "[DONE]"])
+    };
+    assert_eq!(ask("openai", Mode::Streamed, openai("tool_calls")).await.kind(), Kind::Malformed);
+    assert_eq!(ask("openai", Mode::Streamed, openai("length")).await.kind(), Kind::Truncated);
+    let anthropic = |ended: &[&str]| {
+        let mut frames = vec![
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a",
+                "name":"weather","input":{}}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":
+                {"type":"input_json_delta","partial_json":"{\"city\":"}}"#,
+        ];
+        frames.extend(ended);
+        frames.push(r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#);
+        frames.push(r#"{"type":"message_stop"}"#);
+        events(&frames)
+    };
+    let stopped = r#"{"type":"content_block_stop","index":0}"#;
+    for steps in [anthropic(&[]), anthropic(&[stopped])] {
+        assert_eq!(ask("anthropic", Mode::Streamed, steps).await.kind(), Kind::Truncated);
+    }
+    let gemini = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"weather",
+        "args":"{\"city\":"}}]},"finishReason":"STOP"}]}"#;
+    assert_eq!(ask("google", Mode::Streamed, events(&[gemini])).await.kind(), Kind::Malformed);
+    let ollama = r#"{"message":{"tool_calls":[{"function":{"name":"weather","arguments":"{\"ci"}}]},
+        "done":true}"#;
+    assert_eq!(ask("ollama", Mode::Streamed, lines(&[ollama])).await.kind(), Kind::Malformed);
+}
+
+#[tokio::test]
+async fn a_call_without_an_id_gets_one_and_a_repeated_one_is_made_once() {
+    let part = |index: u32, id: &str, arguments: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{{"index":{index}{id},"function":
+            {{"name":"weather","arguments":"{arguments}"}}}}]}}}}]}}"#
+        )
+    };
+    let twin = r#","id":"same""#;
+    let (rome, oslo) = (r#"{\"city\":\"Rome\"}"#, r#"{\"city\":\"Oslo\"}"#);
+    let frames = [
+        part(0, twin, rome),
+        part(1, twin, rome),
+        part(2, twin, oslo),
+        part(3, "", rome),
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#.to_owned(),
+        "[DONE]".to_owned(),
+    ];
+    let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+    let calls = ask("openai", Mode::Streamed, events(&frames)).await.response().calls;
+    let arguments: Vec<&str> = calls.iter().map(|call| call.arguments.as_str()).collect();
+    assert_eq!(arguments, ["{\"city\":\"Rome\"}", "{\"city\":\"Oslo\"}", "{\"city\":\"Rome\"}"]);
+    assert_eq!(&*calls[0].id, "same");
+    let ids: std::collections::BTreeSet<&str> = calls.iter().map(|call| &*call.id).collect();
+    assert_eq!(ids.len(), 3, "each call has an id of its own: {ids:?}");
+    assert!(!ids.contains("") && !ids.contains("call_3"), "{ids:?}");
+}
+
+#[tokio::test]
+async fn an_error_in_mid_stream_ends_the_answer_whatever_follows() {
+    let openai = [
+        r#"{"choices":[{"index":0,"delta":{"content":"Hel"}}]}"#,
+        r#"{"error":{"type":"server_error","message":"boom"}}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ];
+    let anthropic = [
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"boom"}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+        r#"{"type":"message_stop"}"#,
+    ];
+    let google = [
+        r#"{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}]}"#,
+        r#"{"error":{"code":503,"status":"UNAVAILABLE","message":"boom"}}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}]}"#,
+    ];
+    let ollama = [
+        r#"{"message":{"content":"Hel"},"done":false}"#,
+        r#"{"error":"boom"}"#,
+        r#"{"message":{"content":"lo"},"done":true}"#,
+    ];
+    let cases = [
+        ("openai", events(&openai)),
+        ("anthropic", events(&anthropic)),
+        ("google", events(&google)),
+        ("ollama", lines(&ollama)),
+    ];
+    for (wire, steps) in cases {
+        let asked = ask(wire, Mode::Streamed, steps).await;
+        assert_eq!(asked.kind(), Kind::Overloaded, "{wire}: {}", asked.error());
+        assert!(asked.error().to_string().contains("boom"), "{wire}: {}", asked.error());
+        assert!(!asked.deltas.iter().any(|delta| delta == "lo"), "{wire}: {:?}", asked.deltas);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_in_mid_stream_is_a_rate_limit() {
+    let frame = r#"{"error":{"code":429,"message":"too fast"}}"#;
+    let asked = ask("openai", Mode::Streamed, events(&[frame])).await;
+    assert_eq!((asked.kind(), asked.error().status()), (Kind::RateLimited, Some(429)));
+    let frame = r#"{"type":"error","error":{"type":"rate_limit_error","message":"too fast"}}"#;
+    assert_eq!(ask("anthropic", Mode::Streamed, events(&[frame])).await.kind(), Kind::RateLimited);
+}
+
+#[tokio::test]
+async fn a_frame_that_is_no_json_is_malformed_and_a_comment_is_nothing() {
+    for wire in ["openai", "anthropic", "google"] {
+        let steps = events(&["{\"choices\": [", "[DONE]"]);
+        assert_eq!(ask(wire, Mode::Streamed, steps).await.kind(), Kind::Malformed, "{wire}");
+    }
+    let steps = lines(&["not json", "{\"done\":true}"]);
+    assert_eq!(ask("ollama", Mode::Streamed, steps).await.kind(), Kind::Malformed);
+    let steps = vec![
+        head("text/event-stream"),
+        chunk(": PROCESSING\n\nevent: x\r\ndata: {\"choices\":[{\"index\":0,"),
+        chunk("\"delta\":{\"content\":\"h\u{e9}\"}}]}\r\n\r\n: again\n\ndata: [DO"),
+        chunk("NE]"),
+        end(),
+    ];
+    let asked = ask("openai", Mode::Streamed, steps).await;
+    assert_eq!(asked.response().text, "h\u{e9}");
+}
+
+#[tokio::test]
+async fn an_empty_answer_and_a_web_page_are_malformed() {
+    for wire in ["openai", "anthropic", "ollama"] {
+        let asked = ask(wire, Mode::Whole, vec![whole(200, &[JSON], "")]).await;
+        assert_eq!(asked.kind(), Kind::Malformed, "{wire}");
+        let asked = ask(wire, Mode::Whole, vec![whole(200, &[JSON], "{}")]).await;
+        assert_eq!(asked.kind(), Kind::Malformed, "{wire} {}", asked.error());
+        let page = [("content-type", "text/html; charset=utf-8")];
+        for mode in BOTH {
+            let asked = ask(wire, mode, vec![whole(200, &page, "<html>log in</html>")]).await;
+            assert_eq!(asked.kind(), Kind::Malformed, "{wire}");
+            assert!(asked.error().to_string().contains("text/html"), "{}", asked.error());
+        }
+    }
+    for body in ["", "<html>log in</html>"] {
+        let page = [("content-type", "text/html")];
+        let asked = ask("google", Mode::Streamed, vec![whole(200, &page, body)]).await;
+        assert_eq!(asked.kind(), Kind::Truncated, "{}", asked.error());
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_a_server_repeats_is_not_shown() {
+    let body = format!(r#"{{"error":{{"message":"the key {KEY} is wrong","code":"{KEY}"}}}}"#);
+    for wire in WIRES {
+        let asked = ask(wire, Mode::Streamed, vec![whole(401, &[JSON], &body)]).await;
+        // Looks for the key itself.
+        let said = asked.error().to_string();
+        assert!(said.contains("the key [key] is wrong"), "{wire}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_is_repeated_in_one_line_of_bounded_length() {
+    let body = format!("first\r\nsecond\u{1b}[31m {}", "long ".repeat(1_000));
+    let asked = ask("openai", Mode::Whole, vec![whole(400, &[], &body)]).await;
+    let said = asked.error().to_string();
+    assert!(said.contains("first second[31m long"), "{said}");
+    assert!(said.len() < 450 && !said.contains(['\n', '\u{1b}']), "{said}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let other = Server::one(vec![whole(200, &[JSON], "{}")]).await;
+    let to = format!("{}/v1/chat/completions", other.url);
+    for status in [302, 307, 308] {
+        let steps = vec![whole(status, &[("location", &to)], "")];
+        for wire in WIRES {
+            let asked = ask(wire, Mode::Streamed, steps.clone()).await;
+            assert_eq!((asked.kind(), asked.error().status()), (Kind::BadRequest, Some(status)));
+        }
+    }
+    assert_eq!(other.seen().len(), 0);
+    other.stop().await;
+}

@@ -1,0 +1,187 @@
+//! Keys: where they come from, and where they do not go.
+
+use crate::server::{Server, events};
+use crate::support::{KEY, Mode, ask_with};
+use std::path::PathBuf;
+use tenure_models::provider::{
+    ApiKey, Authority, KeySource, ProviderConfig, ProviderEntry, ProviderErrorKind as Kind,
+    Providers, Wire,
+};
+
+const HELLO: [&str; 2] =
+    [r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, "[DONE]"];
+
+fn entry(url: &str, by: Authority) -> ProviderEntry {
+    let mut entry = ProviderEntry::default();
+    entry.base_url = Some((url.to_owned(), by));
+    entry
+}
+
+fn with(name: &str, entry: ProviderEntry) -> Providers {
+    let mut config = ProviderConfig::default();
+    config.providers.insert(name.to_owned(), entry);
+    Providers::with_env(config, |name| name.ends_with("_API_KEY").then(|| KEY.to_owned()))
+}
+
+#[test]
+fn without_a_key_only_the_internal_models_work_and_the_message_says_so() {
+    let providers = Providers::with_env(ProviderConfig::default(), |_| None);
+    for (spec, variable) in [
+        ("gpt-4o", "OPENAI_API_KEY"),
+        ("sonnet", "ANTHROPIC_API_KEY"),
+        ("gemini", "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("groq.llama", "GROQ_API_KEY"),
+    ] {
+        let error = providers.model(spec).unwrap_err();
+        assert_eq!(error.kind(), Kind::NoKey, "{spec}");
+        let said = error.to_string();
+        assert!(said.contains(variable) && said.contains(spec), "{said}");
+        assert!(said.contains("passthrough, playback, slow, silent, script:<file>"), "{said}");
+        assert!(error.help().contains("api_key_file") && error.help().contains(variable));
+    }
+    // An empty variable is as good as none.
+    let empty = Providers::with_env(ProviderConfig::default(), |_| Some(" ".to_owned()));
+    assert_eq!(empty.resolve("groq.x").map(|target| target.has_key), Ok(false));
+    assert!(providers.model("ollama.llama3").is_ok());
+    assert!(providers.model("generic.llama3").is_ok());
+}
+
+#[test]
+fn a_key_comes_from_a_plain_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("good"), format!("{KEY}\n")).unwrap();
+    std::fs::write(at("empty"), " \n").unwrap();
+    std::fs::write(at("two"), "one two").unwrap();
+    std::fs::write(at("large"), "x".repeat(100_000)).unwrap();
+    let model = |path: PathBuf| {
+        let mut entry = ProviderEntry::default();
+        entry.key = Some(KeySource::File(path));
+        let mut config = ProviderConfig::default();
+        config.providers.insert("openai".to_owned(), entry);
+        Providers::with_env(config, |_| None).model("gpt-4o")
+    };
+    assert!(model(at("good")).is_ok());
+    for (name, what) in [
+        ("empty", "is empty"),
+        ("two", "no header can carry"),
+        ("large", "too large"),
+        ("missing", "cannot be read"),
+        (".", "not a plain file"),
+    ] {
+        let error = model(at(name)).unwrap_err();
+        assert_eq!(error.kind(), Kind::KeyFile, "{name}");
+        assert!(error.to_string().contains(what), "{error}");
+        assert!(error.to_string().contains("openai"), "{error}");
+    }
+}
+
+#[test]
+fn a_users_key_does_not_go_where_only_a_project_sends_it() {
+    for url in [
+        "https://evil.example/v1",
+        "http://127.0.0.1:1/v1",
+        "https://api.openai.com:1/v1",
+        "http://api.openai.com/v1",
+        "https://api.openai.com.evil.example/v1",
+    ] {
+        let providers = with("openai", entry(url, Authority::Project));
+        let error = providers.model("gpt-4o").unwrap_err();
+        assert_eq!(error.kind(), Kind::HostNotAllowed, "{url}");
+        assert!(error.to_string().contains("project"), "{error}");
+        let host = providers.resolve("gpt-4o").unwrap().host;
+        assert!(error.to_string().contains(&host), "{error}");
+        let line = format!("[providers.openai] allow_hosts = [\"{host}\"]");
+        assert!(error.help().contains(&line), "{}", error.help());
+        // Nor a key of the user's that came with a card.
+        let given = providers.model_with_key("gpt-4o", ApiKey::new(KEY), Authority::User);
+        assert_eq!(given.unwrap_err().kind(), Kind::HostNotAllowed, "{url}");
+    }
+    // The provider's own host is no other.
+    assert!(
+        with("openai", entry("https://api.openai.com/v1", Authority::Project))
+            .model("gpt-4o")
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_user_may_choose_or_allow_a_host() {
+    assert!(
+        with("openai", entry("http://proxy.example/v1", Authority::User)).model("gpt-4o").is_ok()
+    );
+    let allowed = |url: &str, host: &str| {
+        let mut entry = entry(url, Authority::Project);
+        entry.allow_hosts = vec![host.to_owned()];
+        with("openai", entry).model("gpt-4o").map(drop).map_err(|error| error.kind())
+    };
+    assert_eq!(allowed("https://proxy.example/v1", "proxy.example"), Ok(()));
+    assert_eq!(allowed("https://a.proxy.example/v1", "*.proxy.example"), Ok(()));
+    assert_eq!(allowed("http://127.0.0.1:9/v1", "127.0.0.1"), Ok(()));
+    assert_eq!(allowed("https://other.example/v1", "proxy.example"), Err(Kind::HostNotAllowed));
+    // What others can read on the way is for the user alone to choose.
+    assert_eq!(allowed("http://proxy.example/v1", "proxy.example"), Err(Kind::HostNotAllowed));
+}
+
+#[test]
+fn a_users_address_wins_over_a_projects() {
+    let mut config = ProviderConfig::default();
+    config.providers.insert("openai".to_owned(), entry("https://evil.example", Authority::Project));
+    let env = |name: &str| (name == "OPENAI_BASE_URL").then(|| "https://mine.example".to_owned());
+    let target = Providers::with_env(config, env).resolve("gpt-4o").unwrap();
+    assert_eq!((target.host.as_str(), target.url_by), ("mine.example", Authority::User));
+}
+
+#[tokio::test]
+async fn a_server_that_a_project_names_is_called_without_the_users_key() {
+    let server = Server::one(events(&HELLO)).await;
+    let url = format!("{}/v1", server.url);
+    let mut own = entry(&url, Authority::Project);
+    own.wire = Some(Wire::OpenAi);
+    for (name, entry) in [("generic", entry(&url, Authority::Project)), ("mine", own)] {
+        let model = with(name, entry).model(&format!("{name}.model")).unwrap();
+        assert_eq!(ask_with(model, Mode::Streamed, |_| {}).await.response().text, "hi");
+    }
+    // A key of the project's own goes where the project says.
+    let providers = with("generic", entry(&url, Authority::Project));
+    let project = ApiKey::new("project-key");
+    let model = providers.model_with_key("generic.m", project, Authority::Project).unwrap();
+    ask_with(model, Mode::Streamed, |_| {}).await.response();
+    // And the user's where the user says.
+    let model = with("generic", entry(&url, Authority::User)).model("generic.m").unwrap();
+    ask_with(model, Mode::Streamed, |_| {}).await.response();
+    let keys: Vec<_> =
+        server.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    let expected =
+        [None, None, Some("Bearer project-key".to_owned()), Some(format!("Bearer {KEY}"))];
+    assert_eq!(keys, expected);
+    server.stop().await;
+}
+
+#[test]
+fn a_provider_with_a_key_of_its_users_is_not_called_without_it() {
+    let mut own = entry("https://models.example/v1", Authority::Project);
+    own.wire = Some(Wire::OpenAi);
+    own.key = Some(KeySource::Env("MODELS_API_KEY".to_owned()));
+    let error = with("mine", own).model("mine.model").unwrap_err();
+    assert_eq!(error.kind(), Kind::HostNotAllowed);
+}
+
+#[test]
+fn nothing_shows_a_key() {
+    let providers = with("openai", entry("https://mine.example", Authority::User));
+    let model = providers.model("gpt-4o").unwrap();
+    let shown = format!("{providers:?} {model:?} {:?} {:?}", model.target(), ApiKey::new(KEY));
+    assert!(!shown.contains(KEY), "{shown}");
+    assert!(shown.contains("[redacted]"));
+}
+
+#[test]
+fn a_key_that_came_with_a_card_must_be_one() {
+    let providers = Providers::with_env(ProviderConfig::default(), |_| None);
+    for bad in ["", "two\nlines"] {
+        let error = providers.model_with_key("gpt-4o", ApiKey::new(bad), Authority::User);
+        assert_eq!(error.unwrap_err().kind(), Kind::NoKey);
+    }
+    assert!(providers.model_with_key("gpt-4o", ApiKey::new(KEY), Authority::User).is_ok());
+}

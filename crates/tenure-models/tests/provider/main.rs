@@ -1,0 +1,15 @@
+//! What a provider's model promises, asked through real agents, against a server on this machine
+//! that does exactly what a test says.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod faults;
+mod keys;
+mod limits;
+mod server;
+mod strings;
+mod support;
+mod wire_anthropic;
+mod wire_gemini;
+mod wire_ollama;
+mod wire_openai;
