@@ -54,3 +54,8 @@ pub use python::{
 };
 pub use role::Role;
 pub use trim::TrimToolHistory;
+
+/// A page of the guide: its code is compiled and run with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/mcp.md")]
+mod guide {}

@@ -48,3 +48,8 @@ pub use script::{Script, ScriptError};
 pub use scripted::{Reply, Scripted};
 pub use silent::Silent;
 pub use slow::Slow;
+
+/// A page of the guide: its code is compiled and run with the doc tests.
+#[cfg(all(doctest, feature = "providers"))]
+#[doc = include_str!("../../../docs/models.md")]
+mod guide {}

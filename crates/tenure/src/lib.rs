@@ -79,12 +79,8 @@ mod guide {
     mod figures {}
     #[doc = include_str!("../../../docs/hooks-in-files.md")]
     mod hooks_in_files {}
-    #[doc = include_str!("../../../docs/mcp.md")]
-    mod mcp {}
     #[doc = include_str!("../../../docs/migrating.md")]
     mod migrating {}
-    #[doc = include_str!("../../../docs/models.md")]
-    mod models {}
     #[doc = include_str!("../../../docs/ownership.md")]
     mod ownership {}
     #[doc = include_str!("../../../docs/program.md")]

@@ -191,6 +191,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The example that needs a server, with a test of its own.
+const REMOTE: &str = "12_remote_model";
+
 #[test]
 fn every_example_runs_and_prints_what_it_promises() {
     for (name, lines) in EXAMPLES {
@@ -218,6 +221,50 @@ fn the_ends_of_the_tour_are_as_many_as_its_begins() {
     assert_eq!(count("opens its archive"), count("freed  the archive"));
 }
 
+#[cfg(feature = "providers")]
+#[test]
+fn the_remote_model_says_what_it_needs_and_streams_an_answer() {
+    use std::io::{Read as _, Write as _};
+
+    let output = run_with(REMOTE, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("OPENAI_API_KEY"), "{errors}");
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        // The key of the user goes to the address that the user's environment names.
+        while !String::from_utf8_lossy(&request).contains("Say hello") {
+            let mut piece = [0; 4096];
+            let read = stream.read(&mut piece).unwrap();
+            assert_ne!(read, 0, "the request was cut off");
+            request.extend_from_slice(&piece[..read]);
+        }
+        let said = |text: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n"
+            )
+        };
+        let end = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\
+                   \"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let body = [said("Hello, "), said("you."), end.to_owned()].concat();
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        String::from_utf8_lossy(&request).to_ascii_lowercase()
+    });
+    let output = run_with(REMOTE, &[("OPENAI_API_KEY", "sk-test"), ("OPENAI_BASE_URL", &url)]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{errors}");
+    assert_eq!(text.lines().next(), Some("Hello, you."));
+    assert!(text.contains("[11 tokens, $0."), "{text}");
+    assert!(server.join().unwrap().contains("authorization: bearer sk-test"));
+}
+
 #[test]
 fn no_example_is_left_out_here() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
@@ -227,13 +274,22 @@ fn no_example_is_left_out_here() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
-    let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let remote = std::iter::once(REMOTE.to_owned());
+    let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).chain(remote).collect();
     assert_eq!(written, listed);
 }
 
 /// Runs an example to its end; kills it if it has none.
 fn run(name: &str) -> Output {
+    run_with(name, &[])
+}
+
+/// The same with these variables, and without any key of whoever runs the tests.
+fn run_with(name: &str, variables: &[(&str, &str)]) -> Output {
     let mut child = Command::new(binary(name))
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("OPENAI_BASE_URL")
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -29,6 +29,8 @@ const SMALL: usize = 200;
 const LARGE: usize = 10_000;
 /// Calls of one sample.
 const TRIPS: usize = 50;
+/// How much the bare side reads at once: as much as the other one, which is what a pipe holds.
+const MOST_READ: usize = 64 << 10;
 
 /// Two pipes with names, which are removed at the end.
 struct Pipes(PathBuf);
@@ -68,7 +70,8 @@ impl Bare {
     fn open(pipes: &Pipes) -> std::io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read_write(true);
-        let from = BufReader::new(options.open_receiver(pipes.output())?);
+        let from = options.open_receiver(pipes.output())?;
+        let from = BufReader::with_capacity(MOST_READ, from);
         Ok(Self { to: options.open_sender(pipes.input())?, from, line: String::new() })
     }
 

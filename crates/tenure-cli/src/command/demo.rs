@@ -97,8 +97,10 @@ impl Asker for DemoAsker {
         self.screen.print(&question(ask));
         tokio::time::sleep(THOUGHT).await;
         let answer = paint(BOLD, "a");
-        self.screen
-            .print(&format!("{CHOICES}: {answer}   {}\n", paint(DIM, "(the demo answers for you)")));
+        self.screen.print(&format!(
+            "{CHOICES}: {answer}   {}\n",
+            paint(DIM, "(the demo answers for you)")
+        ));
         Some(Answer::Approve)
     }
 }

@@ -149,7 +149,10 @@ async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
 
 /// What bounds the turn, and how much time that leaves: the shorter one of what is left for the run
 /// and what the project allows a turn.
-pub(super) fn closest(run: Option<(Limit, Instant)>, turn: Option<Limit>) -> Option<(Bound, Duration)> {
+pub(super) fn closest(
+    run: Option<(Limit, Instant)>,
+    turn: Option<Limit>,
+) -> Option<(Bound, Duration)> {
     let run = run.map(|(limit, deadline)| {
         (Bound::Run(limit), deadline.saturating_duration_since(Instant::now()))
     });

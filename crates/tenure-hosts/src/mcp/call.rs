@@ -96,18 +96,16 @@ async fn round(
             answer = flight.answer() => break answer,
             () = async { if let Some(asking) = &mut asking { asking.await } },
                 if asking.is_some() => asking = None,
-            heard = open.heard.recv(), if asking.is_none() => match heard {
-                Some(Heard::Progress(progress)) => report(cx, progress),
-                Some(Heard::Elicit(params, reply)) => {
+            heard = open.hear(), if asking.is_none() => match heard {
+                Heard::Progress(progress) => report(cx, progress),
+                Heard::Elicit(params, reply) => {
                     asking = Some(Box::pin(elicit::answer(cx, server.name(), *params, reply)));
                 }
-                // We hold the other end ourselves.
-                None => {}
             },
         }
     };
     // What came before the answer belongs before it.
-    while let Ok(heard) = open.heard.try_recv() {
+    for heard in open.heard() {
         if let Heard::Progress(progress) = heard {
             report(cx, progress);
         }

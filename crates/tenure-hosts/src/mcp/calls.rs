@@ -3,9 +3,11 @@
 use super::lock;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ProgressNotificationParam};
 use rmcp::model::{ProgressToken, RequestId};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
-use tokio::sync::{mpsc, oneshot};
+use std::task::{Poll, Waker};
+use tokio::sync::oneshot;
 
 /// How much a call may leave unheard. Progress beyond it is dropped, and a question is declined.
 const MOST_UNHEARD: usize = 64;
@@ -20,7 +22,7 @@ pub(super) enum Heard {
 #[derive(Clone, Copy)]
 pub(super) struct CallTag(u64);
 
-/// The calls that are under way, the oldest first.
+/// The calls that are under way.
 #[derive(Default)]
 pub(super) struct Calls {
     open: Mutex<Open>,
@@ -29,45 +31,78 @@ pub(super) struct Calls {
 #[derive(Default)]
 struct Open {
     last: u64,
-    calls: BTreeMap<u64, Entry>,
+    /// The oldest first.
+    calls: Vec<Entry>,
 }
 
+/// A call. What it hears is no channel: to close one wakes whoever listened last, which costs each
+/// call a turn of the scheduler.
 struct Entry {
+    number: u64,
     /// What was sent for the call last.
     sent: Option<(RequestId, Option<ProgressToken>)>,
-    inbox: mpsc::Sender<Heard>,
+    unheard: VecDeque<Heard>,
+    listener: Option<Waker>,
+}
+
+impl Open {
+    fn at(&self, number: u64) -> Option<usize> {
+        self.calls.binary_search_by_key(&number, |entry| entry.number).ok()
+    }
+
+    fn find(&mut self, number: u64) -> Option<&mut Entry> {
+        let at = self.at(number)?;
+        self.calls.get_mut(at)
+    }
+}
+
+impl Entry {
+    /// Keeps what is heard, if there is room, and says whom to wake.
+    fn hear(&mut self, heard: Heard) -> Option<Waker> {
+        if self.unheard.len() == MOST_UNHEARD {
+            return None;
+        }
+        self.unheard.push_back(heard);
+        self.listener.take()
+    }
+}
+
+fn wake(listener: Option<Waker>) {
+    if let Some(listener) = listener {
+        listener.wake();
+    }
 }
 
 impl Calls {
     /// Begins a call.
     pub(super) fn open(self: &Arc<Self>) -> OpenCall {
-        let (inbox, heard) = mpsc::channel(MOST_UNHEARD);
         let mut open = lock(&self.open);
         open.last += 1;
-        let id = open.last;
-        open.calls.insert(id, Entry { sent: None, inbox });
+        let number = open.last;
+        let unheard = VecDeque::new();
+        open.calls.push(Entry { number, sent: None, unheard, listener: None });
         drop(open);
-        OpenCall { calls: self.clone(), id, heard }
+        OpenCall { calls: self.clone(), number }
     }
 
     /// A request of a call is on its way.
     pub(super) fn sent(&self, tag: CallTag, id: &RequestId, token: Option<ProgressToken>) {
-        if let Some(entry) = lock(&self.open).calls.get_mut(&tag.0) {
+        if let Some(entry) = lock(&self.open).find(tag.0) {
             entry.sent = Some((id.clone(), token));
         }
     }
 
     /// Hands progress to the call that it is about.
     pub(super) fn progress(&self, progress: ProgressNotificationParam) {
-        let open = lock(&self.open);
-        let is_its = |entry: &&Entry| {
+        let mut open = lock(&self.open);
+        let is_its = |entry: &&mut Entry| {
             let sent = entry.sent.as_ref();
             sent.is_some_and(|(_, token)| token.as_ref() == Some(&progress.progress_token))
         };
-        let entry = open.calls.values().find(is_its);
-        if let Some(entry) = entry {
-            let _ = entry.inbox.try_send(Heard::Progress(progress));
-        }
+        let entry = open.calls.iter_mut().find(is_its);
+        let listener = entry.and_then(|entry| entry.hear(Heard::Progress(progress)));
+        drop(open);
+        wake(listener);
     }
 
     /// Hands a question to the call that it was asked in, if that is known, else to the oldest.
@@ -78,34 +113,140 @@ impl Calls {
         params: ElicitRequestParams,
         reply: oneshot::Sender<ElicitResult>,
     ) {
-        let open = lock(&self.open);
-        let is_its = |entry: &&Entry| {
-            entry.sent.as_ref().is_some_and(|(request, _)| Some(request) == origin)
-        };
-        let was_sent = |entry: &&Entry| entry.sent.is_some();
-        let mut calls = open.calls.values();
-        let own = open.calls.values().find(is_its);
-        if let Some(entry) = own.or_else(|| calls.find(was_sent)) {
-            let _ = entry.inbox.try_send(Heard::Elicit(Box::new(params), reply));
-        }
+        let mut open = lock(&self.open);
+        let calls = &mut open.calls;
+        let is_its =
+            |entry: &Entry| entry.sent.as_ref().is_some_and(|(request, _)| Some(request) == origin);
+        let was_sent = |entry: &Entry| entry.sent.is_some();
+        let at = calls.iter().position(is_its).or_else(|| calls.iter().position(was_sent));
+        let entry = at.and_then(|at| calls.get_mut(at));
+        let listener = entry.and_then(|entry| entry.hear(Heard::Elicit(params.into(), reply)));
+        drop(open);
+        wake(listener);
     }
 }
 
 /// A call that is under way, until it is dropped.
 pub(super) struct OpenCall {
     calls: Arc<Calls>,
-    id: u64,
-    pub(super) heard: mpsc::Receiver<Heard>,
+    number: u64,
 }
 
 impl OpenCall {
     pub(super) fn tag(&self) -> CallTag {
-        CallTag(self.id)
+        CallTag(self.number)
+    }
+
+    /// What the server says next. Can be dropped and called again.
+    pub(super) async fn hear(&mut self) -> Heard {
+        poll_fn(|cx| {
+            let mut open = lock(&self.calls.open);
+            let Some(entry) = open.find(self.number) else { return Poll::Pending };
+            match (entry.unheard.pop_front(), &mut entry.listener) {
+                (Some(heard), _) => return Poll::Ready(heard),
+                (None, Some(listener)) => listener.clone_from(cx.waker()),
+                (None, listener) => *listener = Some(cx.waker().clone()),
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What the server has said already.
+    pub(super) fn heard(&mut self) -> VecDeque<Heard> {
+        let mut open = lock(&self.calls.open);
+        open.find(self.number).map(|entry| std::mem::take(&mut entry.unheard)).unwrap_or_default()
     }
 }
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        lock(&self.calls.open).calls.remove(&self.id);
+        let mut open = lock(&self.calls.open);
+        let gone = open.at(self.number).map(|at| open.calls.remove(at));
+        drop(open);
+        // Whoever asked hears of it.
+        drop(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use rmcp::model::NumberOrString;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn progress(token: i64, done: f64) -> ProgressNotificationParam {
+        ProgressNotificationParam::new(ProgressToken(NumberOrString::Number(token)), done)
+    }
+
+    fn sent(calls: &Arc<Calls>, number: i64) -> OpenCall {
+        let call = calls.open();
+        let token = ProgressToken(NumberOrString::Number(number));
+        calls.sent(call.tag(), &RequestId::Number(number), Some(token));
+        call
+    }
+
+    fn listens(call: &mut OpenCall, woken: &Arc<Woken>) -> bool {
+        let waker = Waker::from(woken.clone());
+        let mut hear = Box::pin(call.hear());
+        hear.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
+    }
+
+    #[test]
+    fn what_is_heard_wakes_the_call_that_it_is_about() {
+        let calls = Arc::new(Calls::default());
+        let (mut one, mut two) = (sent(&calls, 1), sent(&calls, 2));
+        let woken: [Arc<Woken>; 2] = Default::default();
+        assert!(listens(&mut one, &woken[0]) && listens(&mut two, &woken[1]));
+        calls.progress(progress(2, 0.5));
+        calls.progress(progress(3, 0.5));
+        assert_eq!(woken.each_ref().map(|it| it.0.load(Ordering::Relaxed)), [0, 1]);
+        assert!(one.hear().now_or_never().is_none());
+        let heard = two.hear().now_or_never();
+        assert!(matches!(heard, Some(Heard::Progress(it)) if it.progress == 0.5));
+    }
+
+    #[test]
+    fn a_call_that_ends_wakes_nobody() {
+        let calls = Arc::new(Calls::default());
+        let mut call = sent(&calls, 1);
+        let woken = Arc::default();
+        assert!(listens(&mut call, &woken));
+        drop(call);
+        calls.progress(progress(1, 0.5));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        assert!(lock(&calls.open).calls.is_empty());
+    }
+
+    #[test]
+    fn what_nobody_hears_is_bounded() {
+        let calls = Arc::new(Calls::default());
+        let mut call = sent(&calls, 1);
+        for _ in 0..2 * MOST_UNHEARD {
+            calls.progress(progress(1, 0.5));
+        }
+        let params = ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: String::new(),
+            url: String::new(),
+            elicitation_id: String::new(),
+        };
+        let (reply, mut replied) = oneshot::channel();
+        calls.elicit(None, params, reply);
+        let is_declined = matches!(replied.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert!(is_declined, "there is no room for the question");
+        assert_eq!(call.heard().len(), MOST_UNHEARD);
+        assert!(call.heard().is_empty());
     }
 }

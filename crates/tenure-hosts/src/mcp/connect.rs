@@ -7,10 +7,11 @@ use super::http::{self, cause};
 use super::link::{Changes, Link};
 use super::list::{self, NoList};
 use super::lock;
+use super::pipes::Pipes;
 use super::server::Server;
 use super::status::Lists;
 use super::stdio::{AFTERMATH, Child};
-use super::wire::{MOST_MESSAGE, Wire};
+use super::wire::Wire;
 use super::{McpProtocol, McpTransport};
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -18,7 +19,6 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService, ServiceError,
 };
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -84,8 +84,7 @@ async fn open(
     match &server.config.transport {
         McpTransport::Stdio { command, env, dir } => {
             let (child, output, input) = Child::start(server, command, env, dir)?;
-            let pipes = AsyncRwTransport::new_client(output, input);
-            let pipes = pipes.with_max_line_length(MOST_MESSAGE);
+            let pipes = Pipes::new(server.clone(), output, input);
             greet(server, pipes, protocol, until, Some(child)).await
         }
         McpTransport::Http { url, headers } => {

@@ -50,6 +50,7 @@ mod keeper;
 mod link;
 mod list;
 mod names;
+mod pipes;
 mod server;
 mod servers;
 mod status;

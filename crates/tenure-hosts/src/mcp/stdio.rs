@@ -2,18 +2,14 @@
 
 use super::lock;
 use super::server::Server;
-use super::wire::MOST_MESSAGE;
 use crate::process::{Launch, Leftovers, Process};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
-use std::io;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tenure_core::event::LogStream;
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
+use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -51,7 +47,7 @@ impl Child {
         command: &[String],
         env: &BTreeMap<String, String>,
         dir: &Path,
-    ) -> Result<(Self, Output, ChildStdin), String> {
+    ) -> Result<(Self, ChildStdout, ChildStdin), String> {
         let Some((program, args)) = command.split_first() else {
             return Err("it has no command".to_owned());
         };
@@ -73,7 +69,7 @@ impl Child {
         drop(server.tracker.spawn(listening));
         let leftovers = process.leftovers();
         let child = Self { process, leftovers, words, ended, server: server.clone() };
-        Ok((child, Output::new(stdout, server.clone()), stdin))
+        Ok((child, stdout, stdin))
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -180,65 +176,5 @@ async fn listen(
     }
     if !line.is_empty() {
         keep(&mut line);
-    }
-}
-
-/// The standard output of a server. Lines that are no messages are logged; the protocol skips them.
-pub(super) struct Output {
-    stdout: ChildStdout,
-    server: Arc<Server>,
-    /// How long the line is so far.
-    length: usize,
-    /// The beginning of a line that is no message.
-    stray: Vec<u8>,
-}
-
-impl Output {
-    fn new(stdout: ChildStdout, server: Arc<Server>) -> Self {
-        Self { stdout, server, length: 0, stray: Vec::new() }
-    }
-
-    /// Looks at what was read.
-    fn look(&mut self, mut read: &[u8]) -> io::Result<()> {
-        while !read.is_empty() {
-            let end = read.iter().position(|byte| *byte == b'\n');
-            let line = &read[..end.unwrap_or(read.len())];
-            if (self.length == 0 && line.first().is_some_and(|first| *first != b'{'))
-                || !self.stray.is_empty()
-            {
-                let room = MOST_LINE - self.stray.len();
-                self.stray.extend(&line[..line.len().min(room)]);
-            }
-            self.length += line.len();
-            if self.length > MOST_MESSAGE {
-                let most = MOST_MESSAGE >> 20;
-                self.server.say(&format!("it sent a message of more than {most} MiB"));
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            let Some(end) = end else { break };
-            if !self.stray.is_empty() {
-                let line = String::from_utf8_lossy(&self.stray).trim_end().to_owned();
-                self.server.log(LogStream::Stdout, &line);
-                self.stray.clear();
-            }
-            self.length = 0;
-            read = &read[end + 1..];
-        }
-        Ok(())
-    }
-}
-
-impl AsyncRead for Output {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let read = Pin::new(&mut self.stdout).poll_read(cx, buf);
-        if let Poll::Ready(Ok(())) = read {
-            self.look(&buf.filled()[before..])?;
-        }
-        read
     }
 }

@@ -8,6 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tenure_core::CancelToken;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::event::EventKind;
 use tenure_hosts::mcp::{McpServer, McpState, McpTransport};
@@ -87,6 +88,21 @@ async fn a_server_over_http_does_everything_that_one_over_pipes_does() {
     assert!(said.starts_with("Long running operation completed"), "{said}");
     let told = |kind: &EventKind| matches!(kind, EventKind::ToolProgress { .. });
     assert_eq!(lab.happened().iter().filter(|kind| told(kind)).count(), 3);
+
+    // A turn is cancelled in the middle of an answer.
+    let cancel = CancelToken::new();
+    let long = r#"***CALL_TOOL web__trigger-long-running-operation {"duration": 60, "steps": 600}"#;
+    let since = Instant::now();
+    let turn = agent.request(long).cancel_on(&cancel).run();
+    let (ended, ()) = tokio::join!(bounded("the turn", turn), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cancel.cancel();
+    });
+    assert!(ended.expect_err("it was cancelled").is_cancelled());
+    assert!(since.elapsed() < Duration::from_secs(5));
+    assert!(lab.happened().iter().any(told), "the answer had begun");
+    assert_eq!(call(&agent, "web__echo", json!({ "message": "tea" })).await, "Echo: tea");
+
     let name = "web__trigger-elicitation-request";
     eventually("the tool is listed", || lab.tools().contains(&name.to_owned())).await;
     let said = call(&agent, name, json!({})).await;

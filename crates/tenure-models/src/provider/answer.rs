@@ -9,6 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tenure_core::message::{ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::{ModelError, ModelErrorKind, ModelResponse, StopReason, Usage};
 
+/// What a token written to a cache costs beyond one that is only read, as a part of the latter.
+/// Every provider that takes anything for it takes this much.
+pub(super) const CACHE_WRITE: f64 = 0.25;
+
 /// An answer that has come to its end, with nothing checked yet.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -16,6 +20,9 @@ pub(super) struct Draft {
     pub(super) calls: Vec<DraftCall>,
     /// `None` if the server did not say.
     pub(super) usage: Option<Usage>,
+    /// Tokens written to a cache cost more than those that are only read: how much more, in tokens
+    /// that are read.
+    pub(super) surcharge: f64,
     pub(super) stop: StopReason,
 }
 
@@ -34,8 +41,10 @@ impl Draft {
     pub(super) fn finish(self, call: Call<'_>) -> Result<ModelResponse, ModelError> {
         let blame = call.route.blame();
         let cut = self.stop == StopReason::MaxTokens;
+        let refused = self.stop == StopReason::Refused;
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
-        for draft in self.calls {
+        // What was withheld must not be called either.
+        for draft in self.calls.into_iter().filter(|_| !refused) {
             let Some(arguments) = object(&draft.arguments) else {
                 // What is not finished must not be called.
                 return Err(if cut {
@@ -70,10 +79,7 @@ impl Draft {
             stop => stop,
         };
         let mut text = self.text;
-        if call.request.params.output_schema.is_some()
-            && calls.is_empty()
-            && stop != StopReason::Refused
-        {
+        if call.request.params.output_schema.is_some() && calls.is_empty() && !refused {
             text = structured(text).map_err(|text| {
                 if cut {
                     let what = "the JSON ran into the token limit; raise max_tokens";
@@ -85,7 +91,8 @@ impl Draft {
         }
         let mut usage = self.usage.unwrap_or_else(|| Usage { calls: 1, ..Usage::default() });
         // Without token counts there is nothing to charge.
-        price::charge(&mut usage, call.route.target.price.filter(|_| self.usage.is_some()));
+        let price = call.route.target.price.filter(|_| self.usage.is_some());
+        price::charge(&mut usage, self.surcharge, price);
         Ok(ModelResponse { text, calls, usage, stop })
     }
 }

@@ -209,6 +209,10 @@ impl Problem {
                 _ => {}
             }
         }
+        // Google calls a wrong key a wrong argument, and says which one further down.
+        let details = inner.get("details").and_then(Value::as_array).into_iter().flatten();
+        let reasons = details.filter_map(|detail| detail.get("reason")?.as_str());
+        names.extend(reasons.map(str::to_ascii_lowercase));
         Self { said, names, status }
     }
 
@@ -223,7 +227,13 @@ impl Problem {
             Kind::RateLimited
         } else if named(&["overloaded", "unavailable"]) {
             Kind::Overloaded
-        } else if named(&["authentication", "permission", "unauthenticated", "invalid_api_key"]) {
+        } else if named(&[
+            "authentication",
+            "permission",
+            "unauthenticated",
+            "invalid_api_key",
+            "api_key_invalid",
+        ]) {
             Kind::Auth
         } else if named(&["timeout", "deadline"]) {
             Kind::Timeout

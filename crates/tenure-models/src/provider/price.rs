@@ -57,14 +57,15 @@ fn is_dated(rest: &str) -> bool {
         || rest.strip_prefix("preview").is_some_and(is_dated)
 }
 
-/// Puts the price of one call into its usage.
-pub(super) fn charge(usage: &mut Usage, price: Option<Price>) {
+/// Puts the price of one call into its usage. The surcharge is for what was written to a cache, in
+/// tokens that are read.
+pub(super) fn charge(usage: &mut Usage, surcharge: f64, price: Option<Price>) {
     let Some(price) = price else {
         usage.unpriced = usage.calls;
         return;
     };
     let cached = usage.cached.min(usage.input);
-    let per_million = (usage.input - cached) as f64 * price.input
+    let per_million = ((usage.input - cached) as f64 + surcharge) * price.input
         + cached as f64 * price.cached.unwrap_or(price.input)
         + usage.output as f64 * price.output;
     // A dollar for a million tokens is a thousand billionths for one.
@@ -73,6 +74,7 @@ pub(super) fn charge(usage: &mut Usage, price: Option<Price>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::alias::ALIASES;
     use super::*;
 
     #[test]
@@ -91,6 +93,25 @@ mod tests {
     }
 
     #[test]
+    fn every_short_name_leads_to_a_price() {
+        // The router of `hf` passes each call on to another seller, and the price of `qwen3-max`
+        // depends on the length of the prompt.
+        let sold = |spec: &&str| !spec.starts_with("hf.") && *spec != "aliyun.qwen3-max";
+        for spec in ALIASES.iter().map(|(_, spec)| *spec).filter(sold) {
+            let (provider, model) = spec.split_once('.').expect("a provider and a model");
+            assert!(find(provider, model, &BTreeMap::new()).is_some(), "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_token_from_a_cache_costs_less_than_one_that_is_read_and_one_that_is_written_more() {
+        for (name, price) in built_in() {
+            assert!(price.cached.is_none_or(|cached| cached < price.input), "{name}");
+            assert!(0.0 < price.input && price.input <= price.output, "{name}");
+        }
+    }
+
+    #[test]
     fn the_users_prices_come_first() {
         let mut users = BTreeMap::new();
         users.insert("gpt-4o".to_owned(), Price::new(1.0, 2.0));
@@ -103,12 +124,15 @@ mod tests {
     #[test]
     fn a_call_costs_what_its_tokens_cost() {
         let mut usage = Usage { cached: 400, ..Usage::new(1_000, 100) };
-        charge(&mut usage, Some(Price::new(2.5, 10.0).with_cached(1.25)));
+        charge(&mut usage, 0.0, Some(Price::new(2.5, 10.0).with_cached(1.25)));
         // 600 at 2.5, 400 at 1.25 and 100 at 10, for a million each.
         assert_eq!(usage.cost.nano_usd(), 3_000_000);
         assert_eq!(usage.unpriced, 0);
+        // 200 of the 600 went into a cache, and cost a quarter more.
+        charge(&mut usage, 50.0, Some(Price::new(2.5, 10.0).with_cached(1.25)));
+        assert_eq!(usage.cost.nano_usd(), 3_125_000);
         let mut unknown = Usage::new(5, 5);
-        charge(&mut unknown, None);
+        charge(&mut unknown, 0.0, None);
         assert_eq!((unknown.cost, unknown.unpriced), (Cost::ZERO, 1));
     }
 }

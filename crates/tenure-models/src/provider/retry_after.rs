@@ -31,8 +31,8 @@ pub(super) fn find(headers: &HeaderMap, body: Option<&Value>) -> Option<Duration
             .max()
     };
     let detail = || {
-        let error = body?.as_array().and_then(|list| list.first()).or(body)?.get("error")?;
-        let details = error.get("details")?.as_array()?;
+        let body = body?.as_array().and_then(|list| list.first()).or(body)?;
+        let details = body.get("error").unwrap_or(body).get("details")?.as_array()?;
         details.iter().find_map(|detail| span(detail.get("retryDelay")?.as_str()?))
     };
     Some(millis.or_else(said).or_else(reset).or_else(detail)?.min(LONGEST))

@@ -166,3 +166,24 @@ async fn calls_in_one_piece_are_understood() {
     assert_eq!(response.text, "Looking.");
     assert_eq!(response.calls, [ToolCall::new("t1", "weather", "{\"city\":\"Rome\"}")]);
 }
+
+#[tokio::test]
+async fn what_goes_into_a_cache_costs_more_than_what_is_read() {
+    let asked = |creation: serde_json::Value| async move {
+        let body = json!({
+            "content": [{ "type": "text", "text": "x" }],
+            "stop_reason": "end_turn",
+            "usage": {
+                "input_tokens": 600, "cache_creation_input_tokens": 400, "output_tokens": 10,
+                "cache_creation": creation,
+            },
+        });
+        ask("anthropic", Mode::Whole, answer(&body)).await.response().usage
+    };
+    // 600 at 3, 400 at 3.75 and 10 at 15 dollars a million.
+    let cost = Cost::from_nano_usd(3_450_000);
+    assert_eq!(asked(json!(null)).await, Usage { cost, ..Usage::new(1_000, 10) });
+    // 100 of the 400 are kept for an hour, at 6 dollars.
+    let hour = json!({ "ephemeral_5m_input_tokens": 300, "ephemeral_1h_input_tokens": 100 });
+    assert_eq!(asked(hour).await.cost, Cost::from_nano_usd(3_675_000));
+}

@@ -280,3 +280,23 @@ async fn a_connection_is_used_again() {
     assert_eq!(server.connections(), 1);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn what_is_withheld_is_not_called_and_what_goes_into_a_cache_costs_more() {
+    let body = json!({
+        "choices": [{
+            "message": { "content": null, "tool_calls": [
+                { "id": "a", "function": { "name": "weather", "arguments": "{\"ci" } },
+            ]},
+            "finish_reason": "content_filter",
+        }],
+        "usage": {
+            "prompt_tokens": 1000, "completion_tokens": 10,
+            "prompt_tokens_details": { "cache_write_tokens": 400 },
+        },
+    });
+    let response = ask("openai", Mode::Whole, answer(&body)).await.response();
+    assert_eq!((response.stop, response.calls.len()), (StopReason::Refused, 0));
+    // 600 at 2.5, 400 at 3.125 and 10 at 10 dollars a million.
+    assert_eq!(response.usage.cost, tenure_core::model::Cost::from_nano_usd(2_850_000));
+}

@@ -81,12 +81,7 @@ pub(super) fn run(args: &Chat) -> Result<Exit> {
 }
 
 /// Starts the agents, talks, and stops the agents, whatever happens in between.
-fn hold(
-    session: Session,
-    agent: String,
-    ears: Ears,
-    reload: ReloadWishes,
-) -> Result<Exit> {
+fn hold(session: Session, agent: String, ears: Ears, reload: ReloadWishes) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,6 +1,6 @@
 //! What Anthropic answers, in one piece and piece by piece.
 
-use super::super::answer::{Draft, DraftCall, count, keep};
+use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -174,7 +174,14 @@ impl Assembly {
         if !self.usage.is_empty() {
             // What was read from the cache, or written to it, is not in `input_tokens`.
             let cached = at("cache_read_input_tokens");
-            let input = at("input_tokens") + cached + at("cache_creation_input_tokens");
+            let written = at("cache_creation_input_tokens");
+            let input = at("input_tokens") + cached + written;
+            // What is kept for five minutes costs a quarter more than what is read, and what is
+            // kept for an hour costs twice as much.
+            let kept = self.usage.get("cache_creation");
+            let long = count(kept.and_then(|kept| kept.get("ephemeral_1h_input_tokens")));
+            let long = long.min(written);
+            draft.surcharge = (written - long) as f64 * CACHE_WRITE + long as f64;
             draft.usage = Some(Usage { cached, ..Usage::new(input, at("output_tokens")) });
         }
         Ok(draft)

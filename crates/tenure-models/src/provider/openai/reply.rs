@@ -1,6 +1,6 @@
 //! What a compatible server answers, in one piece and piece by piece.
 
-use super::super::answer::{Draft, DraftCall, count, keep};
+use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -100,7 +100,7 @@ pub(super) struct Assembly {
     details: Vec<Value>,
     /// With the number that the server gave each.
     calls: Vec<(Option<u32>, DraftCall)>,
-    usage: Option<Usage>,
+    usage: Option<(Usage, f64)>,
     stop: Option<StopReason>,
     refused: bool,
 }
@@ -199,7 +199,8 @@ impl Assembly {
             first.continuation = keep(call, what);
         }
         let stop = if self.refused { StopReason::Refused } else { self.stop.unwrap_or_default() };
-        Draft { text: self.text, calls, usage: self.usage, stop }
+        let (usage, surcharge) = self.usage.unzip();
+        Draft { text: self.text, calls, usage, surcharge: surcharge.unwrap_or(0.0), stop }
     }
 }
 
@@ -235,12 +236,15 @@ fn stop(reason: &str) -> StopReason {
     }
 }
 
-fn usage(value: &Value) -> Option<Usage> {
+/// What was read and written, and the surcharge for what went into a cache.
+fn usage(value: &Value) -> Option<(Usage, f64)> {
     if !value.is_object() {
         return None;
     }
     let at = |path: &str| count(value.pointer(path));
     let cached = at("/prompt_tokens_details/cached_tokens").max(at("/prompt_cache_hit_tokens"));
     let reasoning = at("/completion_tokens_details/reasoning_tokens");
-    Some(Usage { cached, reasoning, ..Usage::new(at("/prompt_tokens"), at("/completion_tokens")) })
+    let written = at("/prompt_tokens_details/cache_write_tokens").min(at("/prompt_tokens"));
+    let counted = Usage::new(at("/prompt_tokens"), at("/completion_tokens"));
+    Some((Usage { cached, reasoning, ..counted }, written as f64 * CACHE_WRITE))
 }

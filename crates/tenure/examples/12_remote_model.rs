@@ -3,7 +3,7 @@
 //! Needs a key in the environment, for instance `OPENAI_API_KEY`; without one it says what to do.
 //!
 //! ```sh
-//! cargo run --example remote_model --features providers -- sonnet "What is a tenure?"
+//! cargo run --example 12_remote_model --features providers -- sonnet "What is a tenure?"
 //! ```
 
 use std::io::Write;
