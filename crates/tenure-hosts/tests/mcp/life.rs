@@ -1,6 +1,6 @@
 //! Connections and the lives of agents.
 
-use crate::support::{Lab, Ours, bounded, call, is_alive};
+use crate::support::{Lab, Ours, bounded, call, eventually, is_alive};
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -119,7 +119,8 @@ async fn a_process_that_will_not_end_is_killed_with_what_it_started() {
     bounded("the shutdown", agent.shutdown()).await;
     let took = since.elapsed();
     assert!(!is_alive(&pid), "it is gone");
-    assert!(!is_alive(&grandchild), "so is what left its group");
+    // It was killed, but it is nobody's to wait for, and on a busy machine that takes a moment.
+    eventually("so is what left its group", || !is_alive(&grandchild)).await;
     assert_eq!(ours.left("asked"), ["to end"], "it was asked first");
     assert!(took >= Duration::from_millis(850) && took < Duration::from_secs(3), "{took:?}");
 }
@@ -132,7 +133,7 @@ async fn a_server_that_dies_leaves_nothing_behind_either() {
     let grandchild = ours.left("grandchild").remove(0);
     assert!(is_alive(&grandchild));
     call(&agent, "ours__die", json!({})).await;
-    crate::support::eventually("it is gone", || !is_alive(&grandchild)).await;
+    eventually("it is gone", || !is_alive(&grandchild)).await;
     bounded("the shutdown", agent.shutdown()).await;
     for pid in ours.left("grandchild") {
         assert!(!is_alive(&pid));
