@@ -121,18 +121,21 @@ fn a_project_that_runs_nothing_has_an_empty_inventory() {
 #[test]
 fn what_comes_from_the_environment_is_not_in_the_inventory() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let text = "mcp_connect: [{ target: \"serve --key ${KEY}\" }]\n\
+    let text = "mcp_connect: [{ target: \"serve --in ${PLACE}\" }]\n\
                 hooks:\n  - { use: retry, with: { key: \"${KEY}\" } }\n\
-                \x20 - { on: on_start, run: [sh, \"${KEY}\"] }\n";
+                \x20 - { on: on_start, run: [sh, \"${PLACE}\"] }\n";
     fs::write(folder.path().join("a.yaml"), text).expect("written");
     let with = |key: &str| {
-        let options = LoadOptions::default().environ(Environ::of([("KEY", key)]));
+        let options = LoadOptions::default().environ(Environ::of([("KEY", key), ("PLACE", key)]));
         let loaded = load(folder.path(), &options);
         assert!(loaded.report.is_empty(), "{}", loaded.report.render_text(Color::Never));
         inventory(&loaded)
     };
     let stored = serde_json::to_string(&with("sk-secret")).expect("it can be stored");
-    assert!(!stored.contains("sk-secret") && stored.contains("${KEY}"), "{stored}");
+    assert!(!stored.contains("sk-secret") && stored.contains("${PLACE}"), "{stored}");
+    for variable in ["KEY: its value goes into `hooks`", "PLACE: its value goes into `hooks`"] {
+        assert!(stored.contains(variable), "{variable}: {stored}");
+    }
     assert_eq!(with("sk-secret").fingerprint(), with("other").fingerprint());
 }
 
@@ -410,8 +413,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
         // The file of the function, the command and its file, the registered hook.
         assert_eq!(found.len(), 4, "{other}: {found:?}");
     }
-    let told = uses(&with(", when: \"input == '${KEY}'\""));
-    assert_eq!(told[0], "a: before_agent guard (when \"input == '${KEY}'\")");
+    let told = uses(&with(", when: \"input == '${WORD}'\""));
+    assert_eq!(told[0], "a: before_agent guard (when \"input == '${WORD}'\")");
 }
 
 #[test]

@@ -81,7 +81,12 @@ impl Interrupts {
         self.state().is_on = true;
     }
 
-    /// A turn begins; the token is cancelled by Ctrl-C.
+    /// Nobody talks any more: Ctrl-C stops the run.
+    pub(crate) fn leave(&self) {
+        self.state().is_on = false;
+    }
+
+    /// A turn begins, or anything else that a person waits for; the token is cancelled by Ctrl-C.
     pub(crate) fn turn_begins(&self) -> CancelToken {
         let token = CancelToken::new();
         let mut state = self.state();
@@ -226,6 +231,14 @@ mod tests {
         assert_eq!(interrupts.press(), Press::Stops);
         interrupts.turn_ends();
         assert_eq!(interrupts.press(), Press::Ignored);
+        assert_eq!(interrupts.press(), Press::Stops);
+    }
+
+    #[test]
+    fn after_the_talk_ctrl_c_stops_the_run_again() {
+        let interrupts = Interrupts::default();
+        interrupts.talk();
+        interrupts.leave();
         assert_eq!(interrupts.press(), Press::Stops);
     }
 }

@@ -9,6 +9,7 @@ mod assembly;
 mod catalog;
 mod children;
 mod composed;
+mod foreign;
 mod hooks;
 mod messages;
 mod model;
@@ -22,6 +23,7 @@ mod trajectory;
 pub(crate) use assembly::{Assembly, Built, Settings, SharedAsker};
 pub use catalog::HookCatalog;
 pub(crate) use hooks::HookPlace;
+pub(crate) use model::is_internal;
 pub(crate) use servers::{selections, used as used_servers};
 
 /// The most model calls that a turn of a card's agent may make, unless `max_iterations` says

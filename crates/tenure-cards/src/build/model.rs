@@ -40,7 +40,12 @@ impl Named<'_> {
     fn place(&self, card: &Card) -> (Arc<Source>, Span) {
         match self.by {
             By::Field(field) => (card.source.clone(), place(card, field)),
-            By::Run | By::Nobody => (card.source.clone(), place(card, "model")),
+            // No card is to blame for what the command says.
+            By::Run => {
+                let source = Source::new("--model", self.text);
+                (Arc::new(source), Span::new(0, self.text.len()))
+            }
+            By::Nobody => (card.source.clone(), place(card, "model")),
             By::Config(written) => (written.source.clone(), written.span),
         }
     }
@@ -88,6 +93,12 @@ impl Chosen {
         let model = model.unwrap_or_else(|| Arc::new(Passthrough::new()));
         Self { model, remote: None }
     }
+}
+
+/// Whether a model is a part of this program, and nothing is sent anywhere.
+pub(crate) fn is_internal(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("script:") || matches!(text, "passthrough" | "playback" | "slow" | "silent")
 }
 
 /// Where a field of a card is written; its name if the card does not write it.

@@ -4,6 +4,7 @@
 //! runs where the key is. It is what a run needs, and refuses to begin without.
 
 use super::agent::Workshop;
+use super::foreign::foreign;
 use super::model::{Chosen, Named};
 use crate::card::{Card, ModelFields};
 use crate::check::Loaded;
@@ -25,9 +26,18 @@ pub(super) fn choose(named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>
         }
     };
     let key = own_key(card);
+    if let Some(found) = foreign(card, &target, &workshop.providers) {
+        workshop.report.push(found);
+        return Chosen { remote: Some(explained(&target, &key)), ..Chosen::local(None) };
+    }
     let model = match &key {
         OwnKey::None => workshop.providers.model(text),
-        OwnKey::Given(key, by) => workshop.providers.model_with_key(text, key.clone(), *by),
+        OwnKey::Given(key) => {
+            workshop.providers.model_with_key(text, key.clone(), Authority::Project)
+        }
+        OwnKey::Taken(key, _) => {
+            workshop.providers.model_with_key(text, key.clone(), Authority::User)
+        }
         OwnKey::Unset(variable) => {
             let message = format!(
                 "the agent `{}` takes its key from {variable}, which is not set",
@@ -44,16 +54,46 @@ pub(super) fn choose(named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>
     match model {
         Ok(model) => Chosen { model: Arc::<RemoteModel>::new(model), remote },
         Err(error) => {
-            refuse(&error, named, card, workshop);
+            match &key {
+                OwnKey::Taken(_, variables)
+                    if error.kind() == ProviderErrorKind::HostNotAllowed =>
+                {
+                    withhold(&error, variables, &target, card, workshop);
+                }
+                _ => refuse(&error, named, card, workshop),
+            }
             Chosen { remote, ..Chosen::local(None) }
         }
     }
 }
 
+/// Refuses to send a variable's value, which may be anything, to a host that the project chose.
+fn withhold(
+    error: &ProviderError,
+    variables: &str,
+    target: &ModelTarget,
+    card: &Card,
+    workshop: &mut Workshop<'_>,
+) {
+    let message = format!(
+        "the card of `{}` wants to send the value of {variables} to {}, which the project chose; \
+         it is not sent",
+        card.name, target.host
+    );
+    let help = format!(
+        "leave out `api_key`, unless you know that this value is meant for that server; only then: \
+         {}",
+        error.help()
+    );
+    let place = super::model::place(card, "api_key");
+    let found = Diagnostic::new(Code::RemoteModel, &card.source, place, message);
+    workshop.needs.push(found.help(help));
+}
+
 fn refuse(error: &ProviderError, named: &Named<'_>, card: &Card, workshop: &mut Workshop<'_>) {
     use ProviderErrorKind as Kind;
     match error.kind() {
-        Kind::NoKey | Kind::KeyFile | Kind::HostNotAllowed => {
+        Kind::NoKey | Kind::KeyFile | Kind::HostNotAllowed | Kind::BadVariable => {
             let message = format!("the agent `{}` cannot use its model: {error}", card.name);
             let found = named.problem(Code::RemoteModel, card, message, error.help());
             workshop.needs.push(found);
@@ -68,8 +108,10 @@ fn refuse(error: &ProviderError, named: &Named<'_>, card: &Card, workshop: &mut 
 /// The key that a card gives.
 enum OwnKey {
     None,
-    /// One that belongs to whoever is named.
-    Given(ApiKey, Authority),
+    /// One that is written in the card, and is the project's own.
+    Given(ApiKey),
+    /// One from the variables of these names, which is the user's.
+    Taken(ApiKey, String),
     /// One that is to come from a variable which is not set.
     Unset(String),
 }
@@ -81,23 +123,31 @@ fn own_key(card: &Card) -> OwnKey {
         return OwnKey::None;
     };
     let place = card.tree().field("api_key").map(|node| node.span);
-    let mut variables = card.expansions.iter().filter(|it| Some(it.span) == place);
-    if let Some(unset) = variables.clone().find(|it| !it.is_resolved) {
+    let variables = card.expansions.iter().filter(|it| Some(it.span) == place);
+    let mut variables: Vec<_> = variables.collect();
+    if let Some(unset) = variables.iter().find(|it| !it.is_resolved) {
         return OwnKey::Unset(unset.name.clone());
     }
     // What comes from the environment is the user's, although the project says to use it; what is
     // written in the card is the project's own, and may go where the project says.
-    let by = match variables.any(|it| it.secret.is_some()) {
-        true => Authority::User,
-        false => Authority::Project,
-    };
-    OwnKey::Given(ApiKey::new(key.reveal()), by)
+    let key = ApiKey::new(key.reveal());
+    variables.retain(|it| it.secret.is_some());
+    let names: Vec<&str> = variables.iter().map(|it| it.name.as_str()).collect();
+    match names.is_empty() {
+        true => OwnKey::Given(key),
+        false => OwnKey::Taken(key, names.join(" and ")),
+    }
 }
 
 fn explained(target: &ModelTarget, own: &OwnKey) -> ModelExplanation {
     let key = match own {
-        OwnKey::Given(_, Authority::User) => "api_key of the card, from the environment".to_owned(),
-        OwnKey::Given(_, Authority::Project) => "api_key of the card".to_owned(),
+        OwnKey::Taken(_, variables) if !target.may_have_key => {
+            format!(
+                "not sent: api_key of the card is from {variables}, and the project chose the host"
+            )
+        }
+        OwnKey::Taken(_, variables) => format!("api_key of the card, from {variables}"),
+        OwnKey::Given(_) => "api_key of the card".to_owned(),
         OwnKey::Unset(variable) => {
             format!("api_key of the card, from {variable}, which is not set")
         }

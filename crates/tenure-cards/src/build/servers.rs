@@ -4,7 +4,10 @@ use super::agent::Workshop;
 use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, expand_each};
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::hook::CommandRef;
+use crate::project::Project;
 use crate::server::{Reach, Server};
+use crate::trust::CommandState;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +20,33 @@ const BESIDE: Duration = Duration::from_secs(10);
 /// The servers that these cards use, ready to be connected to. A variable that is not set goes to
 /// `needs`.
 pub(crate) fn connectable(loaded: &Loaded, needs: &mut Report) -> Vec<McpServer> {
-    let used = used(loaded);
-    used.values().map(|server| ready(server, &loaded.environ, needs)).collect()
+    let project = Arc::new(loaded.project.clone());
+    let mut all = Vec::new();
+    for server in used(loaded).into_values() {
+        let mut ready = ready(server, &loaded.environ, needs);
+        let trusted = loaded.server_files().get(&server.name).cloned();
+        if let (Reach::Command { command, .. }, Some(trusted)) = (&server.reach, trusted) {
+            ready = checked(ready, command.clone(), trusted, project.clone());
+        }
+        all.push(ready);
+    }
+    all
+}
+
+/// Has the files of a server looked at before each start: it may die and be started again long
+/// after it was trusted, and must not run anything else then.
+fn checked(
+    server: McpServer,
+    command: CommandRef,
+    trusted: CommandState,
+    project: Arc<Project>,
+) -> McpServer {
+    server.checked_by(move || match trusted.changed(&CommandState::now(&command, &project)) {
+        Some(what) => {
+            Err(format!("`{what}` changed since it was trusted; start again to be asked"))
+        }
+        None => Ok(()),
+    })
 }
 
 /// Every server that a card uses, by name.
@@ -61,13 +89,15 @@ fn ready(server: &Server, environ: &Environ, needs: &mut Report) -> McpServer {
         Reach::Command { command, env } => {
             let given = env.iter().map(|(name, it)| (name.clone(), filled(it.reveal())));
             let env = given.collect();
-            let argv = command.argv.iter().map(|part| filled(part)).collect();
-            McpTransport::Stdio { command: argv, env, dir: command.dir.clone() }
+            // A card's target was filled in when it was read. Only what is missing is of interest.
+            command.written.iter().for_each(|part| drop(filled(part)));
+            McpTransport::Stdio { command: command.argv.clone(), env, dir: command.dir.clone() }
         }
-        Reach::Url { url, headers, .. } => {
+        Reach::Url { url, written, headers } => {
             let given = headers.iter().map(|(name, it)| (name.clone(), filled(it.reveal())));
             let headers = given.collect();
-            McpTransport::Http { url: filled(url), headers }
+            filled(written);
+            McpTransport::Http { url: url.clone(), headers }
         }
     };
     let mut ready = McpServer::new(server.name.clone(), transport);

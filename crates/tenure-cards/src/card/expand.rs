@@ -55,6 +55,8 @@ pub struct Expansion {
     /// Its value, if that came from the environment and is a secret: because of the variable's
     /// name, because of where it is written, or because it is an address with a password in it.
     pub(crate) secret: Option<Secret>,
+    /// What kind of place it is written in.
+    pub(crate) place: Place,
 }
 
 /// What a `${VAR}` stands for.
@@ -71,6 +73,9 @@ pub(crate) enum Meaning<'v> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Open,
+    /// Under the name of a secret, in a field that is not meant for one.
+    Named,
+    /// In a field that is meant for secrets.
     Secret,
 }
 
@@ -78,14 +83,14 @@ impl Expansion {
     pub(crate) fn new(name: &str, meaning: &Meaning<'_>, place: Place, span: Span) -> Self {
         let secret = match meaning {
             Meaning::Set(value)
-                if place == Place::Secret || looks_secret(name) || !passwords(value).is_empty() =>
+                if place != Place::Open || looks_secret(name) || !passwords(value).is_empty() =>
             {
                 Some(Secret::new(*value))
             }
             _ => None,
         };
         let is_resolved = !matches!(meaning, Meaning::Unset);
-        Self { name: name.to_owned(), is_resolved, span, secret }
+        Self { name: name.to_owned(), is_resolved, span, secret, place }
     }
 }
 

@@ -24,7 +24,7 @@ mod workflow;
 
 pub use agent::{AgentCard, ChildSettings, HistoryMerge, HistorySource, PluginCommand, Skills};
 pub use expand::{Environ, Expansion};
-pub(crate) use expand::{Meaning, expand as expand_each, expand_text as expand};
+pub(crate) use expand::{Meaning, Place, expand as expand_each, expand_text as expand};
 pub use field::{FIELDS, Field};
 pub use history::{HistoryFile, load_history};
 pub(crate) use instruction::included;
@@ -97,6 +97,21 @@ impl Card {
     /// links resolved.
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The field that a place of the card belongs to.
+    pub(crate) fn field_at(&self, span: Span) -> &str {
+        let fields = self.tree().map().unwrap_or_default().iter();
+        let mut holds =
+            fields.filter(|(_, node)| node.span.start <= span.start && span.end <= node.span.end);
+        holds.next().map_or("instruction", |(key, _)| &key.text)
+    }
+
+    /// The variables that `api_key` is made of.
+    pub(crate) fn key_variables(&self) -> Vec<&str> {
+        let place = self.tree().field("api_key").map(|node| node.span);
+        let own = self.expansions.iter().filter(|it| Some(it.span) == place);
+        own.filter(|it| it.place == Place::Secret).map(|it| it.name.as_str()).collect()
     }
 
     /// Every other agent that the card names, in order of appearance.

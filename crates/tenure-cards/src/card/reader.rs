@@ -21,6 +21,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) expansions: Vec<Expansion>,
     /// Whether what is being read is a secret.
     place: Place,
+    /// What kind of place the name of a secret makes.
+    named: Place,
 }
 
 impl<'a> Reader<'a> {
@@ -29,7 +31,8 @@ impl<'a> Reader<'a> {
         report: &'a mut Report,
         environ: &'a Environ,
     ) -> Self {
-        Self { source, report, environ, expansions: Vec::new(), place: Place::Open }
+        let (place, named) = (Place::Open, Place::Named);
+        Self { source, report, environ, expansions: Vec::new(), place, named }
     }
 }
 
@@ -110,10 +113,21 @@ impl Reader<'_> {
     }
 
     fn field(&mut self, key: &Key, node: &Node) -> Json {
-        match looks_secret(&key.text) {
-            true => self.secretly(|reader| reader.json(node)),
-            false => self.json(node),
+        let before = self.place;
+        if looks_secret(&key.text) && before == Place::Open {
+            self.place = self.named;
         }
+        let value = self.json(node);
+        self.place = before;
+        value
+    }
+
+    /// The settings of a hook as JSON: what has the name of a secret may be one.
+    pub(crate) fn settings(&mut self, node: &Node) -> Json {
+        let before = std::mem::replace(&mut self.named, Place::Secret);
+        let value = self.json(node);
+        self.named = before;
+        value
     }
 
     /// Reads something that is a secret: so is every variable in it.
@@ -350,15 +364,30 @@ impl Reader<'_> {
     pub(crate) fn secret(&mut self, map: &Node, name: &str) -> Option<Secret> {
         let node = present(map, name)?;
         match &node.value {
-            Value::Text(_) => self.secretly(|reader| reader.words_of(name, node)).map(Secret::new),
-            // The value itself is not repeated in the message.
+            Value::Text(text) => {
+                if !text.trim().is_empty() && !text.contains("${") {
+                    let message = format!("`{name}` is written into the card itself");
+                    let help = format!(
+                        "whoever reads the file has the key: write `{name}: ${{VARIABLE}}`, and it \
+                         comes from the environment"
+                    );
+                    self.hidden(Code::SecretInCard, node.span, message, help);
+                }
+                self.secretly(|reader| reader.words_of(name, node)).map(Secret::new)
+            }
             value => {
                 let message = format!("`{name}` must be text, but is {}", value.kind());
                 let help = format!("put it in quotes, or better write `{name}: ${{VARIABLE}}`");
-                self.problem_help(Code::WrongKind, node.span, message, help);
+                self.hidden(Code::WrongKind, node.span, message, help);
                 None
             }
         }
+    }
+
+    /// Reports a problem with a secret, which is shown neither in the message nor in the excerpt.
+    fn hidden(&mut self, code: Code, span: Span, message: String, help: String) {
+        let source = Arc::new(self.source.hiding(span));
+        self.report.push(Diagnostic::new(code, &source, span, message).help(help));
     }
 
     /// By name, secret texts. Numbers and truth values are taken as they are written.

@@ -50,6 +50,14 @@ impl Secrets {
         Self { values: all.into() }
     }
 
+    /// These and the others.
+    pub fn and(&self, others: &Self) -> Self {
+        let mut all: Vec<_> = self.values.iter().chain(&*others.values).cloned().collect();
+        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        all.dedup();
+        Self { values: all.into() }
+    }
+
     /// Whether there is nothing to hide.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
@@ -176,6 +184,15 @@ mod tests {
         }
         assert!(matches!(secrets.redact("nothing"), Cow::Borrowed("nothing")));
         assert_eq!(format!("{secrets:?}"), "Secrets(3)");
+    }
+
+    #[test]
+    fn together_they_hide_what_each_of_them_hides_and_the_longest_still_wins() {
+        let secrets = Secrets::new(["abcdef", "uvwxyz"]);
+        let all = secrets.and(&Secrets::new(["abcdefgh", "abcdef"]));
+        assert_eq!(all.redact("abcdefgh uvwxyz abcdef"), "[redacted] [redacted] [redacted]");
+        assert_eq!(format!("{all:?}"), "Secrets(3)");
+        assert_eq!(all.and(&Secrets::default()), all);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Loading.
 
 use super::files::{self, Asked, Candidate, ReadFile};
-use super::{servers, together};
+use super::{servers, together, variables};
 use crate::build::used_servers;
 use crate::card::{
     Card, CardContext, Environ, Secret, Secrets, looks_secret, parse_card, passwords,
@@ -9,11 +9,13 @@ use crate::card::{
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{ModelSettings, Project};
 use crate::python::PythonFiles;
+use crate::server::{Reach, Server};
 use crate::source::{Source, Span};
+use crate::trust::CommandState;
 use crate::user::UserConfig;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tenure_models::provider::{KeySource, Providers};
 
 /// No key is longer.
@@ -78,12 +80,29 @@ pub struct Loaded {
     pub(crate) environ: Environ,
     /// The file or folder that was asked for, as it was written.
     pub(crate) asked: PathBuf,
+    /// What the servers that are programs run, once somebody wanted to know.
+    server_files: Arc<OnceLock<BTreeMap<Arc<str>, CommandState>>>,
 }
 
 impl Loaded {
     /// The card of this name.
     pub fn card(&self, name: &str) -> Option<&Card> {
         self.cards.iter().find(|card| &*card.name == name)
+    }
+
+    /// What of the project each server that is a program runs, as it was when it was first asked
+    /// for: when what would run was listed, or else when the agents were built.
+    pub(crate) fn server_files(&self) -> &BTreeMap<Arc<str>, CommandState> {
+        self.server_files.get_or_init(|| {
+            let used = used_servers(self);
+            let state = |(name, server): (Arc<str>, &Server)| match &server.reach {
+                Reach::Command { command, .. } => {
+                    Some((name, CommandState::now(command, &self.project)))
+                }
+                Reach::Url { .. } => None,
+            };
+            used.into_iter().filter_map(state).collect()
+        })
     }
 
     /// The providers of models, as the configurations describe them. Keys are looked for where
@@ -173,7 +192,11 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     together::check(&cards, &broken, &mut report);
     servers::check(&cards, &project, &mut report);
     let (user, environ) = (options.user.clone(), options.environ.clone());
-    Loaded { project, cards, report, user, environ, asked: path.to_owned() }
+    let (asked, server_files) = (path.to_owned(), Arc::default());
+    let mut loaded = Loaded { project, cards, report, user, environ, asked, server_files };
+    let found = variables::check(&loaded);
+    loaded.report.extend(found);
+    loaded
 }
 
 /// What a key file of the user's holds, if it is a plain file of the size of a key.

@@ -7,5 +7,6 @@ mod files;
 mod load;
 mod servers;
 mod together;
+mod variables;
 
 pub use load::{LoadOptions, Loaded, load};

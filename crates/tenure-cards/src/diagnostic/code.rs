@@ -88,6 +88,7 @@ codes! {
     BadHistory = "T0216", Error, "a history file holds no valid conversation";
     BadFolder = "T0217", Error, "a working directory cannot be used";
     BadTarget = "T0218", Error, "the target of a tool server cannot be used";
+    SecretVariable = "T0219", Error, "a variable with a secret stands in a field that is not for secrets";
     // T03xx: hooks
     UnknownHookKey = "T0301", Error, "a hook stands under an unknown name";
     NotAHook = "T0302", Error, "a hook is neither a spec, a command nor a table";
@@ -152,6 +153,7 @@ codes! {
     UnknownTemplate = "T0903", Warning, "a template in an instruction is unknown and stays as it is";
     MeaninglessField = "T0904", Warning, "a field means nothing";
     StrayYaml = "T0905", Warning, "a YAML file in a folder of cards is not a card";
+    SecretInCard = "T0906", Warning, "a key is written into a card";
 }
 
 impl std::fmt::Display for Code {

@@ -304,7 +304,7 @@ impl SpecScope<'_, '_> {
         let Some(name) = self.reader.words_of("use", node) else { return (None, None) };
         let name = name.trim().to_owned();
         let with = match self.reader.mapping(table, "with") {
-            Some(with) => self.reader.json(with),
+            Some(with) => self.reader.settings(with),
             None => serde_json::json!({}),
         };
         if let Some(registered) = self.registered

@@ -313,11 +313,31 @@ impl Settings<'_> {
         match url_problem(&text) {
             None => Some((text, at)),
             Some((what, help)) => {
-                self.hidden(Code::BadSetting, at, at, format!("`{name}` {what}"), help);
+                self.address(Code::BadSetting, at, &text, format!("`{name}` {what}"), help);
                 None
             }
         }
     }
+
+    /// Reports a problem with an address, which is shown unless it may hold a secret.
+    pub(crate) fn address(
+        &mut self,
+        code: Code,
+        at: Span,
+        text: &str,
+        message: String,
+        help: &str,
+    ) {
+        match may_hold_a_secret(text) {
+            true => self.hidden(code, at, at, message, help),
+            false => self.problem(code, at, message, help),
+        }
+    }
+}
+
+/// Whether an address has a place for a secret: before an `@`, or behind a `?`.
+pub(crate) fn may_hold_a_secret(address: &str) -> bool {
+    address.contains(['@', '?'])
 }
 
 /// What is wrong with the address of a server, and what to do about it.

@@ -1,7 +1,7 @@
 //! `[mcp.servers]`.
 
 use super::confine::{ConfineError, confine};
-use super::reader::{Settings, span, url_problem};
+use super::reader::{Settings, may_hold_a_secret, span, url_problem};
 use crate::card::{ProtocolMode, Secret};
 use crate::diagnostic::Code;
 use crate::hook::CommandRef;
@@ -79,21 +79,26 @@ impl One<'_, '_, '_> {
     fn reach(&mut self) -> Option<Reach> {
         let has = |key: &str| self.table.get(key).map(span);
         let wrong = match (has("command"), has("url")) {
-            (None, None) => Some((self.at, "has neither `command` nor `url`".to_owned())),
-            (Some(_), Some(at)) => Some((at, "has both `command` and `url`".to_owned())),
-            (Some(_), None) => {
-                has("headers").map(|at| (at, "has `headers`, which go with `url`".to_owned()))
-            }
+            (None, None) => Some((self.at, "has neither `command` nor `url`".to_owned(), "")),
+            (Some(_), Some(at)) => Some((at, "has both `command` and `url`".to_owned(), "url")),
+            (Some(_), None) => has("headers")
+                .map(|at| (at, "has `headers`, which go with `url`".to_owned(), "headers")),
             (None, Some(_)) => ["args", "env", "cwd"].into_iter().find_map(|key| {
-                Some((has(key)?, format!("has `{key}`, which goes with `command`")))
+                Some((has(key)?, format!("has `{key}`, which goes with `command`"), key))
             }),
         };
-        if let Some((at, what)) = wrong {
+        if let Some((at, what, key)) = wrong {
             let message = format!("the server [{}] {what}", self.of);
             let help = "a server is either a program (command, args, env, cwd) or an address (url, \
                         headers)";
-            // It may hold a secret.
-            self.reader.hidden(Code::BadServer, at, at, message, help);
+            let url = self.table.get("url").and_then(|url| url.get_ref().as_str());
+            match key {
+                "env" | "headers" => self.reader.hidden(Code::BadServer, at, at, message, help),
+                "url" if url.is_none_or(may_hold_a_secret) => {
+                    self.reader.hidden(Code::BadServer, at, at, message, help);
+                }
+                _ => self.reader.problem(Code::BadServer, at, message, help),
+            }
             return None;
         }
         match self.table.get("url") {
@@ -107,9 +112,10 @@ impl One<'_, '_, '_> {
         let url = url.trim().to_owned();
         if let Some((what, help)) = url_problem(&url) {
             let message = format!("the address of the server [{}] {what}", self.of);
-            self.reader.hidden(Code::BadServer, at, at, message, help);
+            self.reader.address(Code::BadServer, at, &url, message, help);
             return None;
         }
+        self.no_variable(&url, "url", "headers", at)?;
         let headers = self.secrets("headers");
         Some(Reach::Url { written: url.clone(), url, headers })
     }
@@ -117,6 +123,9 @@ impl One<'_, '_, '_> {
     fn command(&mut self) -> Option<Reach> {
         let (dir, env) = (self.dir(), self.secrets("env"));
         let (mut argv, at) = self.words()?;
+        for part in &argv {
+            self.no_variable(part, "command", "env", at)?;
+        }
         let written = argv.clone();
         let program = argv.first().filter(|program| !program.trim().is_empty());
         let Some(program) = program.cloned() else {
@@ -151,6 +160,17 @@ impl One<'_, '_, '_> {
         }
         let command = CommandRef { argv, written, file, dir };
         Some(Reach::Command { command, env })
+    }
+
+    /// What is shown of a server is what it is reached by, so nothing is filled in there.
+    fn no_variable(&mut self, text: &str, key: &str, instead: &str, at: Span) -> Option<()> {
+        if !text.contains("${") {
+            return Some(());
+        }
+        let message = format!("the `{key}` of the server [{}] has a `${{`", self.of);
+        let help = format!("variables are filled in in `{instead}` only; write it out here");
+        self.reader.problem(Code::BadServer, at, message, &help);
+        None
     }
 
     /// The program and what it is given.

@@ -55,6 +55,18 @@ pub enum Reach {
 }
 
 impl Server {
+    /// Why its name cannot be told from that of its tools, `<server>__<tool>`, if it cannot.
+    pub(crate) fn ambiguous_name(&self) -> Option<&'static str> {
+        // What a model cannot say becomes `_`.
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let name: String = self.name.chars().map(plain).collect();
+        match (name.contains("__"), name.ends_with('_')) {
+            (true, _) => Some("has two signs in a row that are `_` or become it"),
+            (_, true) => Some("ends in `_`, or in a sign that becomes it"),
+            _ => None,
+        }
+    }
+
     /// Whether both are the same server: reached in the same way, with the same limits.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let reach = match (&self.reach, &other.reach) {

@@ -74,6 +74,8 @@ fn slug(name: &str) -> String {
     let mut out = String::new();
     for character in name.chars() {
         match character {
+            // What stands twice in a row stands between a server and its tool.
+            '_' if out.ends_with('_') => {}
             c if c.is_ascii_alphanumeric() || c == '_' || c == '-' => {
                 out.push(c.to_ascii_lowercase());
             }
@@ -81,7 +83,7 @@ fn slug(name: &str) -> String {
             _ => out.push('-'),
         }
     }
-    match out.trim_matches('-') {
+    match out.trim_start_matches('-').trim_end_matches(['-', '_']) {
         "" => "mcp-server".to_owned(),
         name => name.to_owned(),
     }
@@ -170,6 +172,7 @@ mod tests {
             ("npx", "npx"),
             ("/usr/local/bin/My.Server --x", "my-server"),
             ("./!!!", "mcp-server"),
+            ("./my__own___server_", "my_own_server"),
         ] {
             let target = Target::parse(target).expect("it can be read");
             assert_eq!(default_name(&target), name, "{target:?}");

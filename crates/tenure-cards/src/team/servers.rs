@@ -18,6 +18,16 @@ impl Team {
         .status()
     }
 
+    /// How each tool server of an agent is, with what this agent takes of it.
+    pub fn servers_of(&self, agent: &str) -> Result<Vec<McpStatus>, TeamError> {
+        Ok(self.view(agent)?.map(|view| view.status()).unwrap_or_default())
+    }
+
+    /// Whether a tool of this name may come from a tool server of the team, once it is connected.
+    pub fn may_come(&self, tool: &str) -> bool {
+        self.plan.servers.may_have(tool)
+    }
+
     /// The prompts that an agent's servers offer it; none if it uses no server.
     pub fn prompts(&self, agent: &str) -> Result<Vec<McpPrompt>, TeamError> {
         Ok(self.view(agent)?.map(|view| view.prompts()).unwrap_or_default())

@@ -19,6 +19,8 @@ use tenure_hosts::PythonFunction;
 /// and can do nothing by them that is not in the inventory. Of a command the files are known that its
 /// line names; which files those use in turn is known for Python only.
 pub fn inventory(loaded: &Loaded) -> Inventory {
+    // Before anything is hashed here: what changes in between is then noticed before it runs.
+    loaded.server_files();
     let mut found = Collected {
         project: &loaded.project,
         items: Vec::new(),
@@ -29,6 +31,7 @@ pub fn inventory(loaded: &Loaded) -> Inventory {
         found.card(card);
     }
     found.servers(loaded);
+    found.models(loaded);
     found.addresses(loaded);
     found.finish()
 }
@@ -45,6 +48,7 @@ pub(super) struct Collected<'a> {
 impl Collected<'_> {
     fn card(&mut self, card: &Card) {
         let name = &card.name;
+        self.variables(card);
         for hook in &card.hooks.declared {
             let place = match &hook.on {
                 On::Points(points) => {

@@ -20,7 +20,7 @@ pub enum ItemKind {
     CommandFile,
     /// Something that a card lets its model do.
     Permission,
-    /// An environment variable that hooks get beside the usual ones.
+    /// An environment variable that hooks get beside the usual ones, or whose value a card takes.
     Environment,
     /// The Python interpreter, if the project brings its own or names one.
     Interpreter,
@@ -32,7 +32,7 @@ pub enum ItemKind {
     Registered,
     /// A tool server: a program that is started, or an address that is connected to.
     Server,
-    /// An address, chosen by the project, that requests to a model go to.
+    /// An address that requests to a model go to, because the project chose it or the model.
     Address,
 }
 

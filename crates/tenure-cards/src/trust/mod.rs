@@ -6,12 +6,14 @@
 
 mod collect;
 mod command;
+mod command_state;
 mod digest;
 mod item;
 mod python;
 mod reach;
 
 pub use collect::inventory;
+pub(crate) use command_state::CommandState;
 pub use digest::sha256_hex;
 pub(crate) use digest::sha256_of;
 pub use item::{Change, Inventory, Item, ItemKind, changes};

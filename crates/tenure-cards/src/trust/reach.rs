@@ -1,31 +1,94 @@
-//! What a run would connect to because the project says so: tool servers, and other servers for
-//! models than the providers' own.
+//! What a run would connect to because the project says so, tool servers and the servers of models,
+//! and what of the environment would go there.
 
 use super::ItemKind;
 use super::collect::Collected;
-use crate::build::used_servers;
+use crate::build::{is_internal, used_servers};
+use crate::card::{Card, CardKind, Place};
 use crate::check::Loaded;
 use crate::server::{Reach, Server, variables};
 use crate::trust::sha256_hex;
-use tenure_models::provider::Authority;
+use tenure_models::provider::{Authority, ModelTarget};
 
 impl Collected<'_> {
     /// Every tool server that a card uses.
     pub(super) fn servers(&mut self, loaded: &Loaded) {
         for (name, server) in used_servers(loaded) {
-            let uses = |card: &&crate::card::Card| {
+            let uses = |card: &&Card| {
                 card.kind.mcp().is_some_and(|mcp| {
                     mcp.servers.iter().any(|it| **it == *name)
                         || mcp.own().any(|it| it.name == name)
                 })
             };
-            let used: Vec<String> =
-                loaded.cards.iter().filter(uses).map(|card| card.name.to_string()).collect();
+            let users = || loaded.cards.iter().filter(uses);
+            let used: Vec<String> = users().map(|card| card.name.to_string()).collect();
+            let taken = users().map(|card| format!("{}{}", card.name, taken(card, &name)));
             // What is hashed is what is written, values of headers and variables included.
             let written = sha256_hex(hashed(server).as_bytes());
-            self.push(ItemKind::Server, described(server), Some(written), used.clone());
+            self.push(ItemKind::Server, described(server), Some(written), taken.collect());
             if let Reach::Command { command, .. } = &server.reach {
                 self.command_files(command, &used);
+            }
+        }
+    }
+
+    /// Every provider that the models of cards lead to, and the key that goes there. What the user
+    /// chose for a run, or for cards that name no model, is the user's own.
+    pub(super) fn models(&mut self, loaded: &Loaded) {
+        let providers = loaded.providers();
+        let statuses = providers.known_providers();
+        for card in &loaded.cards {
+            let used = || vec![card.name.to_string()];
+            let variables = card.key_variables();
+            let targets: Vec<ModelTarget> = models_of(card, loaded)
+                .into_iter()
+                .filter(|text| !is_internal(text))
+                .filter_map(|text| providers.resolve(text).ok())
+                .collect();
+            for target in &targets {
+                let (provider, host) = (&target.provider, &target.host);
+                for name in &variables {
+                    if !providers.owners_of(name).contains(provider) {
+                        let what =
+                            format!("{name}: its value goes to {host} as the key of {provider}");
+                        self.push(ItemKind::Environment, what, None, used());
+                    }
+                }
+                if target.url_by == Authority::Project {
+                    // That is an item of its own.
+                    continue;
+                }
+                let status = statuses.iter().find(|status| status.name == *provider);
+                let is_needed = status.is_some_and(|status| !status.keyless);
+                let has_own = card.kind.model_fields().is_some_and(|it| it.api_key.is_some());
+                let key = match (&*variables, &*providers.key_variables(provider)) {
+                    ([], _) if has_own => "with the key that the card gives".to_owned(),
+                    ([], _) if !target.may_have_key => "without a key".to_owned(),
+                    ([], []) => "with your key".to_owned(),
+                    ([], own) if is_needed => format!("with your key {}", own.join(" or ")),
+                    ([], own) => format!("with your key {}, if it is set", own.join(" or ")),
+                    (given, _) => format!("with the key {}", given.join(" and ")),
+                };
+                let what = format!("{provider} requests go to {host} {key}");
+                self.push(ItemKind::Address, what, None, used());
+            }
+            for name in variables.iter().filter(|_| targets.is_empty()) {
+                let what = format!("{name}: its value is the key of whatever model is chosen");
+                self.push(ItemKind::Environment, what, None, used());
+            }
+        }
+    }
+
+    /// Every variable whose value a card takes, set or not. Those of keys and headers are shown with
+    /// where they go.
+    pub(super) fn variables(&mut self, card: &Card) {
+        for found in &card.expansions {
+            let field = card.field_at(found.span);
+            let is_shown =
+                found.place == Place::Secret && matches!(field, "api_key" | "mcp_connect");
+            if !is_shown {
+                let what = format!("{}: its value goes into `{field}`", found.name);
+                self.push(ItemKind::Environment, what, None, vec![card.name.to_string()]);
             }
         }
     }
@@ -42,7 +105,7 @@ impl Collected<'_> {
                 false => "your key is NOT sent there",
             };
             let what = format!("{} requests go to {}; {key}", status.name, status.host);
-            let uses = |card: &&crate::card::Card| {
+            let uses = |card: &&Card| {
                 let fields = card.kind.model_fields();
                 let named =
                     fields.and_then(|it| it.request_params.model.as_ref().or(it.model.as_ref()));
@@ -53,6 +116,33 @@ impl Collected<'_> {
             self.push(ItemKind::Address, what, None, used);
         }
     }
+}
+
+/// The models that the project names for a card.
+fn models_of<'a>(card: &'a Card, loaded: &'a Loaded) -> Vec<&'a str> {
+    let Some(fields) = card.kind.model_fields() else { return Vec::new() };
+    let own = fields.request_params.model.as_ref().or(fields.model.as_ref());
+    let default = loaded.project.config.models.default_model.as_ref();
+    let own = own.map(String::as_str).or(default.map(|it| &*it.text));
+    let helpers = match &card.kind {
+        CardKind::Agent(agent) => agent.subagent_model.as_deref(),
+        _ => None,
+    };
+    own.into_iter().chain(helpers).collect()
+}
+
+/// What a card takes of a server, if it is not all: ` (tools read_*, list_*; no prompts)`.
+fn taken(card: &Card, server: &str) -> String {
+    let Some(mcp) = card.kind.mcp() else { return String::new() };
+    let kinds = [("tools", &mcp.tools), ("resources", &mcp.resources), ("prompts", &mcp.prompts)];
+    let said: Vec<String> = kinds
+        .into_iter()
+        .filter_map(|(kind, filters)| match &**filters.get(server)? {
+            [] => Some(format!("no {kind}")),
+            patterns => Some(format!("{kind} {}", patterns.join(", "))),
+        })
+        .collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
 }
 
 /// What a person reads of a server: `files: npx -y a-server (env TOKEN from ${GH_TOKEN})`.

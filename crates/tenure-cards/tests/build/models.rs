@@ -78,7 +78,7 @@ fn a_model_over_the_network_is_explained_without_its_key() {
         [
             "quick: local small at 127.0.0.1:9 (project), key none: the project chose the host",
             "anthropic.claude-x: anthropic claude-x at api.anthropic.com, key ANTHROPIC_API_KEY",
-            "openai.gpt-4o: openai gpt-4o at api.openai.com, key api_key of the card, from the environment",
+            "openai.gpt-4o: openai gpt-4o at api.openai.com, key api_key of the card, from MINE",
             "openai.gpt-4o: openai gpt-4o at api.openai.com, key api_key of the card",
         ]
     );
@@ -120,6 +120,26 @@ fn a_name_that_means_nothing_is_an_error_of_whoever_wrote_it() {
 }
 
 #[test]
+fn a_name_that_the_command_gives_is_not_blamed_on_a_card() {
+    let project = Project::new([
+        ("a.md", "---\nname: a\nmodel: passthrough\n---\nx\n"),
+        ("b.md", "---\nname: b\nmodel: passthrough\n---\nx\n"),
+    ]);
+    let found = project.builder_with(with(&[], "")).model_override("sonet").inspect();
+    assert_eq!(placed(&found.report), ["T0706 --model:1"]);
+    assert!(messages(&found.report)[0].contains("`sonet`"), "{:?}", messages(&found.report));
+}
+
+#[test]
+fn an_address_in_a_variable_that_is_none_is_no_error_of_a_card() {
+    let project = Project::new([("a.md", "---\nname: a\nmodel: openai.gpt-4o\n---\nx\n")]);
+    let variables = [("OPENAI_BASE_URL", "nonsense"), ("OPENAI_API_KEY", "sk-1")];
+    let found = inspect(&project, with(&variables, ""));
+    let needs = messages(&found.needs).join("\n");
+    assert!(needs.contains("the variable OPENAI_BASE_URL begins with neither"), "{needs}");
+}
+
+#[test]
 fn missing_keys_are_no_error_of_the_cards_and_keep_them_from_being_run_all_at_once() {
     let project = Project::new([
         ("a.md", "---\nname: a\nmodel: openai.gpt-4o\n---\nx\n"),
@@ -157,8 +177,54 @@ fn a_key_does_not_go_where_the_project_says_unless_the_user_allows_it() {
     let borrowed = card("api_key: ${OPENAI_API_KEY}\n");
     let project = Project::new([("a.md", &*borrowed), config]);
     let report = project.builder_with(with(&key, "")).build().expect_err("it is refused");
-    assert_eq!(placed(&report), ["T0702 a.md:3"]);
+    assert_eq!(placed(&report), ["T0702 a.md:4"]);
+    let told = report.iter().next().expect("one");
+    let what = "wants to send the value of OPENAI_API_KEY to evil.example, which the project chose";
+    assert!(told.message.contains(what), "{}", told.message);
+    let help = told.help.as_deref().unwrap_or_default();
+    assert!(help.starts_with("leave out `api_key`"), "{help}");
+    let explained = inspect(&project, with(&key, "")).agents.iter().map(said).collect::<String>();
+    assert!(explained.contains("key not sent: api_key of the card is from"), "{explained}");
     let given = card("api_key: sk-of-the-project\n");
     let project = Project::new([("a.md", &*given), config]);
     project.builder_with(with(&[], "")).build().expect("the project may send its own key");
+}
+
+#[test]
+fn the_key_of_one_provider_does_not_go_to_another() {
+    let card = |model: &str, key: &str| {
+        let card = format!("---\nname: a\nmodel: {model}\napi_key: \"${{{key}}}\"\n---\nx\n");
+        Project::new([("a.md", &card)])
+    };
+    let keys = [
+        ("OPENAI_API_KEY", "sk-1234567"),
+        ("GEMINI_API_KEY", "sk-2234567"),
+        ("GOOGLE_API_KEY", "sk-3234567"),
+        ("MINE", "sk-4234567"),
+        ("OTHER", "sk-5234567"),
+    ];
+    let user = "[providers.openai]\napi_key_env = \"MINE\"\n";
+    for (model, key, is_good) in [
+        ("groq.x", "OPENAI_API_KEY", false),
+        ("groq.x", "MINE", false),
+        ("groq.x", "OTHER", true),
+        ("openai.x", "OPENAI_API_KEY", true),
+        ("openai.x", "MINE", true),
+        ("google.x", "GOOGLE_API_KEY", true),
+        ("google.x", "GEMINI_API_KEY", true),
+    ] {
+        let built = card(model, key).builder_with(with(&keys, user)).build();
+        let told = built.err().map(|report| messages(&report)).unwrap_or_default();
+        assert_eq!(told.is_empty(), is_good, "{model} {key}: {told:?}");
+        if !is_good {
+            let expected = format!(
+                "T0702 the agent `a` would send {key}, which is the key of openai, to api.groq.com"
+            );
+            assert_eq!(told, [expected]);
+        }
+    }
+    // Nor does it if the run chooses the model.
+    let over = card("openai.x", "OPENAI_API_KEY").builder_with(with(&keys, ""));
+    let report = over.model_override("groq.x").build().expect_err("it is refused");
+    assert_eq!(placed(&report), ["T0702 a.md:4"]);
 }

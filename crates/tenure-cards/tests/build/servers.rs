@@ -8,7 +8,8 @@ use tenure_cards::check::LoadOptions;
 const CONFIG: (&str, &str) = (
     "tenure.toml",
     "[mcp.servers.files]\ncommand = [\"serve\", \"--in\", \"a b\"]\nenv = { TOKEN = \"${TOKEN}\" }\n\
-     [mcp.servers.web]\nurl = \"https://x.example/${PATHS}\"\nheaders = { A = \"${OTHER:x}\" }\n",
+     [mcp.servers.web]\nurl = \"https://x.example/mcp\"\n\
+     headers = { A = \"${OTHER:x}\", B = \"${PATHS}\" }\n",
 );
 
 fn options(variables: &[(&str, &str)]) -> LoadOptions {
@@ -75,4 +76,16 @@ fn a_variable_that_is_not_set_keeps_a_server_from_being_used_and_is_no_error_of_
     }
     let all = [("TOKEN", "1"), ("PATHS", "2"), ("MINE", "3")];
     project.builder_with(options(&all)).build().expect("every variable is set");
+}
+
+#[test]
+fn the_target_of_a_card_is_filled_in_once_and_what_is_missing_in_it_is_said() {
+    let card = "---\nname: a\nmcp_connect:\n  own: { target: 'serve ${WHERE}' }\n---\nx\n";
+    let project = Project::new([("a.md", card)]);
+    let report = project.builder_with(options(&[])).build().expect_err("it is refused");
+    let told = messages(&report).join("\n");
+    assert!(told.contains("`own` needs the variable WHERE, which is not set"), "{told}");
+    // A value that looks like a variable is a value.
+    let set = [("WHERE", "${INNER}")];
+    project.builder_with(options(&set)).build().expect("nothing is missing");
 }

@@ -74,9 +74,9 @@ fn hostile_python_is_refused_and_does_not_exhaust_the_stack() {
 #[test]
 fn secrets_are_what_the_environment_says_in_secret_places_or_under_secret_names() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let card = "api_key: ${ONE}\nmcp_connect:\n  - target: \"serve ${TWO_TOKEN} ${PLAIN}\"\n    \
+    let card = "api_key: ${ONE}\nmcp_connect:\n  - target: \"serve ${PLAIN}\"\n    \
                 auth: { deep: { x: \"${FOUR}\" } }\n  - target: https://x.example\n    \
-                headers: { A: \"Bearer ${THREE}\" }\n\
+                headers: { A: \"Bearer ${THREE}\", B: \"${TWO_TOKEN}\" }\n\
                 hooks:\n  - { use: x, with: { password: \"${FIVE}\", other: \"${URL}\" } }\n  \
                 - { use: x, with: { key: \"${UNSET:default-value}\" } }\n";
     std::fs::write(folder.path().join("a.yaml"), card).expect("written");

@@ -1,12 +1,15 @@
 //! One team in the place of another.
 
 use crate::support::*;
+use std::sync::Arc;
+use std::time::Duration;
 use tenure_cards::Team;
 use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::sources::{Sources, Tracker};
 use tenure_cards::team::TeamErrorKind;
-use tenure_core::event::Event;
-use tenure_testkit::assert_paired;
+use tenure_core::event::{Event, EventBus};
+use tenure_testkit::{Recorder, assert_paired};
+use tokio::sync::{Notify, Semaphore};
 
 impl Project {
     fn write(&self, name: &str, text: &str) {
@@ -152,17 +155,45 @@ async fn g1_everything_ends_once_over_twenty_reloads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_that_goes_on_is_finished_first_and_is_part_of_the_conversation() {
     let project = Project::new([
-        ("a.md", &logged("a", "model: script:said.json")),
-        ("said.json", r#"[{"text": "slowly", "wait": "500ms"}]"#),
+        ("a.md", &logged("a", "model: script:said.json\nhooks: [{ use: gate }]")),
+        ("said.json", r#"[{"text": "slowly"}]"#),
     ]);
-    let (old, mut recorder) = project.recorded();
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+    let (closed, begins) = (gate.clone(), begun.clone());
+    let hook = tenure_core::hook::before_agent(move |_, _| {
+        let (closed, begins) = (closed.clone(), begins.clone());
+        Box::pin(async move {
+            begins.notify_one();
+            // It is never given a permit: it goes on once the gate is no more.
+            let _gone = closed.acquire().await;
+            Ok(tenure_core::hook::Flow::Continue)
+        })
+    });
+    let bus = EventBus::new();
+    let recorder = Recorder::new(&bus);
+    let catalog = tenure_cards::HookCatalog::new().register("gate", hook);
+    let built = project.builder().hook_catalog(catalog).events(&bus).build();
+    let old = built.expect("a good team");
     old.start().await.expect("it starts");
     project.forget();
     project.write("said.json", r#"[{"text": "quickly"}]"#);
     let new = project.successor(&old);
     let (run, ()) = tokio::join!(old.run(None, "one"), async {
-        recorder.wait_for(|event: &Event| event.name() == "model.started").await;
-        new.start_after(&old).await.expect("it starts");
+        begun.notified().await;
+        let mut starting = std::pin::pin!(new.start_after(&old));
+        let started = async {
+            while project.log() != ["start a"] {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            done = &mut starting => panic!("a turn goes on: {done:?}"),
+            () = started => {}
+        }
+        let early = tokio::time::timeout(Duration::from_millis(500), &mut starting).await;
+        assert!(early.is_err(), "it waits for the turn: {early:?}");
+        gate.close();
+        starting.await.expect("it starts");
         assert_eq!(project.log(), ["start a"], "the old one still lives");
         old.shutdown().await;
     });

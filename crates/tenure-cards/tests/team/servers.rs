@@ -2,9 +2,11 @@
 
 use crate::support::*;
 use std::collections::BTreeMap;
+use tenure_cards::Team;
 use tenure_cards::card::Environ;
-use tenure_cards::check::LoadOptions;
+use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::team::TeamErrorKind;
+use tenure_cards::trust::inventory;
 use tenure_core::message::Message;
 use tenure_hosts::mcp::McpState;
 
@@ -79,4 +81,63 @@ async fn a_card_describes_a_server_of_its_own_and_helpers_use_it() {
     assert_eq!(team.run(None, ask).await.expect("it runs").output, "served: deep");
     team.shutdown().await;
     assert_eq!(noted(&project), ["start", "end"]);
+}
+
+#[tokio::test]
+async fn a_server_whose_files_changed_is_not_started_again() {
+    let card = "---\nname: a\nservers: [good]\n---\nx\n";
+    for changed in ["server.py", "helper.py"] {
+        let project = Project::new([("a.md", card), SERVER, ("helper.py", "X = 1\n"), CONFIG]);
+        let team = project.builder_with(options()).build().expect("a team");
+        team.start().await.expect("it starts");
+        let status = || team.servers().into_iter().find(|it| &*it.name == "good").expect("good");
+        let pid = status().pid.expect("a process");
+        // Without a change it comes back.
+        end(pid);
+        eventually(|| status().pid.is_some_and(|now| now != pid)).await;
+        assert_eq!(noted(&project), ["start", "start"], "{changed}");
+
+        let path = project.path().join(changed);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, format!("{text}\n# More.\n")).expect("a file");
+        end(status().pid.expect("a process"));
+        eventually(|| status().state == McpState::Failed).await;
+        let ask = "***CALL_TOOL good__echo {\"text\": \"hi\"}";
+        let _ = team.run(Some("a"), ask).await;
+        let expected = format!("`{changed}` changed since it was trusted; start again to be asked");
+        let error = status().error.unwrap_or_default();
+        assert!(error.contains(&expected), "{error}");
+        team.shutdown().await;
+        assert_eq!(noted(&project), ["start", "start"], "{changed}: nothing of it has run");
+    }
+}
+
+#[tokio::test]
+async fn a_server_whose_files_change_after_they_were_listed_is_not_started() {
+    let card = "---\nname: a\nservers: [good]\n---\nx\n";
+    let project = Project::new([("a.md", card), SERVER, CONFIG]);
+    let loaded = load(project.path(), &options());
+    assert!(!inventory(&loaded).items.is_empty());
+    let path = project.path().join("server.py");
+    std::fs::write(&path, format!("{}\n# More.\n", SERVER.1)).expect("a file");
+    let team = Team::builder(loaded).build().expect("a team");
+    team.start().await.expect("it starts");
+    let error = team.servers().into_iter().find_map(|it| it.error).unwrap_or_default();
+    assert!(error.contains("`server.py` changed since it was trusted"), "{error}");
+    team.shutdown().await;
+    assert!(noted(&project).is_empty(), "nothing of it has run");
+}
+
+/// Ends a server of the team.
+fn end(pid: u32) {
+    let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+}
+
+async fn eventually(done: impl Fn() -> bool) {
+    let since = std::time::Instant::now();
+    while !done() {
+        assert!(since.elapsed() < std::time::Duration::from_secs(20), "not in time");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
 }

@@ -10,6 +10,7 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use tenure_cards::diagnostic::Diagnostic;
 use tenure_cards::server::{Reach, Server};
 use tenure_cards::team::{Explanation, Team};
 use tenure_cards::trust::{ItemKind, own_interpreter};
@@ -72,17 +73,16 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     let items = opened.items();
     let trusted = trust(&opened, &items, store.as_ref(), &place, &mut found);
     interpreter(&opened, &items, trusted, &mut found);
-    variables(&opened, &mut found);
     let inspection = Team::builder(opened.loaded.clone()).inspect();
+    let needs = inspection.needs.iter().filter(|need| need.code == Code::UnsetVariable);
+    let needs: Vec<_> = needs.collect();
+    variables(&opened, &needs, &mut found);
     found.head("Models");
     models(&opened, &inspection.agents, &mut found);
     let servers = servers_of(&opened);
     if !servers.is_empty() {
         found.head("Tool servers");
         tool_servers(&servers, &mut found);
-    }
-    for need in inspection.needs.iter().filter(|need| need.code == Code::UnsetVariable) {
-        found.warn(&need.message, need.help.as_deref().unwrap_or_default());
     }
 
     let sum = match (found.problems, found.warnings) {
@@ -175,6 +175,10 @@ fn models(opened: &Opened, agents: &[Explanation], found: &mut Findings) {
             true => String::new(),
             false => format!("; used by {}", users.join(", ")),
         };
+        if let Some(problem) = &provider.problem {
+            found.warn(&format!("{}: {problem}{used}", provider.name), problem.help());
+            continue;
+        }
         let name = format!("{} at {}", provider.name, provider.host);
         match (has_key, provider.keyless, users.is_empty()) {
             (true, ..) if !provider.may_have_key => {
@@ -323,8 +327,8 @@ fn uses_python(opened: &Opened) -> bool {
     opened.items().iter().any(|item| item.kind == ItemKind::Python.as_str())
 }
 
-/// Variables that cards mention and that are not set.
-fn variables(opened: &Opened, found: &mut Findings) {
+/// Variables that cards mention, or that tool servers need, and that are not set.
+fn variables(opened: &Opened, needs: &[&Diagnostic], found: &mut Findings) {
     let mut unset: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for card in &opened.loaded.cards {
         for expansion in &card.expansions {
@@ -341,11 +345,14 @@ fn variables(opened: &Opened, found: &mut Findings) {
             unset.entry(name.clone()).or_default().push("tenure.toml".to_owned());
         }
     }
-    if unset.is_empty() {
+    if unset.is_empty() && needs.is_empty() {
         found.good("every variable that it uses is set");
     }
     for (name, cards) in unset {
         let remedy = format!("export {name}=…, or write a default: ${{{name}:default}}");
         found.warn(&format!("{name} is not set; used by {}", cards.join(", ")), &remedy);
+    }
+    for need in needs {
+        found.warn(&need.message, need.help.as_deref().unwrap_or_default());
     }
 }

@@ -39,7 +39,7 @@ impl Opened {
         let user = user_config_path().map(|path| UserConfig::read(&path)).unwrap_or_default();
         let loaded = load(path, &options.user_config(user));
         // Before anything of it is said.
-        sink::hide(loaded.secrets());
+        sink::hide(&loaded.secrets());
         Ok(Self { loaded, took: began.elapsed() })
     }
 

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use tenure_cards::card::{Card, CardKind};
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
+use tenure_core::CancelToken;
 
 /// How many instances have a line of their own, unless the card says otherwise.
 const MOST_LINES: usize = 20;
@@ -68,7 +69,8 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         Ok(agent) => agent.to_owned(),
         Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
     };
-    let note = args.yes.check(&session.team().tools())?;
+    let team = session.team();
+    let note = args.yes.check(&team.tools(), |tool| team.may_come(tool))?;
     if !args.quiet {
         complain_about(session.team().warnings());
         note.iter().for_each(|note| print_plain(&format!("note: {note}")));
@@ -76,7 +78,8 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
     // Before anybody is asked anything: what changes meanwhile is not lost.
     let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
     let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
-    admit(&root, &args.path, &items, leave)?;
+    // Ctrl-C still ends the program here.
+    admit(&root, &args.path, &items, leave, &CancelToken::new())?;
     if leave == Leave::AsRecorded {
         confirm_unchanged(&items, &items_of(session.team().loaded()))?;
     }
@@ -131,6 +134,12 @@ fn not_run(agent: Option<&str>, error: &str, exit: Exit) -> serde_json::Value {
 /// What to say to the agent: `-m`, else what comes in by a pipe.
 fn message(args: &Run) -> Result<String> {
     if let Some(message) = &args.message {
+        if message.trim().is_empty() {
+            return Err(Stop::usage(
+                "the message is empty: -m has nothing; say it with -m \"text\"",
+            )
+            .into());
+        }
         return Ok(message.clone());
     }
     let mut stdin = std::io::stdin();

@@ -95,7 +95,10 @@ pub(super) fn listen(screen: &Screen, stopper: &Stopper) -> Result<()> {
             told.announce(paint(WARN, text));
         }
     };
-    let kill = || {
+    let drawn = screen.clone();
+    let kill = move || {
+        // First: of those that are killed there is nothing to tell any more.
+        drawn.wipe();
         kill_descendants();
         restore_terminal();
         fresh_line();

@@ -5,7 +5,7 @@
 //! has failed is shown before anybody else. Drawing takes as long as what is shown, however many
 //! there are.
 
-use super::group::Group;
+use super::group::{Group, Queue};
 use super::record::{Instance, Record, Standing};
 use super::style::{BAD, BOLD, CALM, DIM, WARN, paint};
 use super::text::{columns_of, count, fit, running};
@@ -76,7 +76,8 @@ impl Board {
         let mut frame = Vec::with_capacity(lines);
         for group in &groups[..counted] {
             let waiting = waiting.get(group.name.as_str()).copied().unwrap_or(0);
-            frame.push(summary(group, waiting, moment.now, room.columns));
+            let queue = Queue { waiting, to_start: record.to_start(group) };
+            frame.push(summary(group, queue, moment.now, room.columns));
         }
         let shown = || self.slots.iter().map(|place| &record.instances()[*place]);
         let form = Form::of(shown(), room.columns);
@@ -234,11 +235,11 @@ fn spinner(charset: Charset, turn: usize) -> char {
 }
 
 /// The line that counts the clones of an agent.
-fn summary(group: &Group, waiting: usize, now: Duration, columns: usize) -> String {
+fn summary(group: &Group, queue: Queue, now: Duration, columns: usize) -> String {
     let name = fit(&group.name, MOST_NAME.min(columns / 3));
-    let mut plain = format!("{name}: {}", group.counts(waiting));
+    let mut plain = format!("{name}: {}", group.counts(queue));
     if 2 + columns_of(&plain) >= columns {
-        plain = format!("{name} {}", group.short_counts(waiting));
+        plain = format!("{name} {}", group.short_counts(queue));
     }
     let mut parts = vec![running(now.saturating_sub(group.since))];
     if group.usage.total() > 0 {

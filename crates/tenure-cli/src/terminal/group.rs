@@ -16,6 +16,15 @@ const GAP: Duration = Duration::from_secs(1);
 /// How long is waited for another clone before a group is said to be over.
 const SETTLED: Duration = Duration::from_millis(300);
 
+/// Who of a group waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Queue {
+    /// For a person.
+    pub(crate) waiting: usize,
+    /// For a place: these are calls without a clone so far.
+    pub(crate) to_start: usize,
+}
+
 /// The clones of one agent that are, or were, at work together.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
@@ -25,6 +34,7 @@ pub(crate) struct Group {
     pub(crate) done: usize,
     /// The places of those that failed, in that order.
     pub(crate) failed: Vec<usize>,
+    pub(crate) cancelled: usize,
     pub(crate) usage: Usage,
     pub(crate) since: Duration,
     /// When the last one ended.
@@ -40,6 +50,7 @@ impl Group {
             total: 0,
             done: 0,
             failed: Vec::new(),
+            cancelled: 0,
             usage: Usage::default(),
             since: at,
             ended: at,
@@ -49,7 +60,7 @@ impl Group {
 
     /// How many have not ended.
     pub(crate) fn alive(&self) -> usize {
-        self.total - self.done - self.failed.len()
+        self.total - self.done - self.failed.len() - self.cancelled
     }
 
     /// Whether they are too many for lines of their own.
@@ -58,19 +69,21 @@ impl Group {
     }
 
     /// The counts in words: `150 · 12 running · 130 done · 3 failed · 5 waiting`.
-    pub(crate) fn counts(&self, waiting: usize) -> String {
-        let words = ["running", "done", "failed", "waiting"];
-        self.total.to_string() + &self.parts(waiting, words, " · ")
+    pub(crate) fn counts(&self, queue: Queue) -> String {
+        let words = ["running", "done", "failed", "cancelled", "waiting", "waiting to start"];
+        (self.total + queue.to_start).to_string() + &self.parts(queue, words, " · ")
     }
 
     /// The same where there is hardly any room: `150: 12 run 130 ok 3 bad 5 ask`.
-    pub(crate) fn short_counts(&self, waiting: usize) -> String {
-        format!("{}:{}", self.total, self.parts(waiting, ["run", "ok", "bad", "ask"], " "))
+    pub(crate) fn short_counts(&self, queue: Queue) -> String {
+        let words = ["run", "ok", "bad", "cut", "ask", "due"];
+        format!("{}:{}", self.total + queue.to_start, self.parts(queue, words, " "))
     }
 
-    fn parts(&self, waiting: usize, words: [&str; 4], before: &str) -> String {
+    fn parts(&self, queue: Queue, words: [&str; 6], before: &str) -> String {
+        let Queue { waiting, to_start } = queue;
         let running = self.alive().saturating_sub(waiting);
-        let numbers = [running, self.done, self.failed.len(), waiting];
+        let numbers = [running, self.done, self.failed.len(), self.cancelled, waiting, to_start];
         let parts = numbers.into_iter().zip(words).filter(|(number, _)| *number > 0);
         parts.map(|(number, word)| format!("{before}{number} {word}")).collect()
     }
@@ -90,6 +103,11 @@ impl Groups {
     /// The group that an instance is in.
     pub(crate) fn of(&self, place: usize) -> Option<&Group> {
         self.member.get(&place).map(|at| &self.all[*at])
+    }
+
+    /// Whether there are clones of this agent.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.latest.contains_key(name)
     }
 
     /// The groups of which somebody is at work, in the order in which they began.
@@ -135,6 +153,7 @@ impl Groups {
         let Some(group) = self.member.get(&place).map(|at| &mut self.all[*at]) else { return };
         match how {
             Standing::Failed => group.failed.push(place),
+            Standing::Cancelled => group.cancelled += 1,
             _ => group.done += 1,
         }
         group.ended = at;
@@ -177,10 +196,17 @@ mod tests {
         group.total = 150;
         group.done = 130;
         group.failed = vec![1, 2, 3];
-        assert_eq!(group.counts(5), "150 · 12 running · 130 done · 3 failed · 5 waiting");
-        assert_eq!(group.short_counts(5), "150: 12 run 130 ok 3 bad 5 ask");
+        let asks = Queue { waiting: 5, to_start: 0 };
+        assert_eq!(group.counts(asks), "150 · 12 running · 130 done · 3 failed · 5 waiting");
+        assert_eq!(group.short_counts(asks), "150: 12 run 130 ok 3 bad 5 ask");
+        let queue = Queue { waiting: 0, to_start: 10 };
+        group.cancelled = 17;
+        let counts = "160 · 130 done · 3 failed · 17 cancelled · 10 waiting to start";
+        assert_eq!(group.counts(queue), counts);
+        assert_eq!(group.short_counts(queue), "160: 130 ok 3 bad 17 cut 10 due");
+        group.cancelled = 0;
         group.failed.clear();
         group.done = 150;
-        assert_eq!(group.counts(0), "150 · 150 done");
+        assert_eq!(group.counts(Queue::default()), "150 · 150 done");
     }
 }

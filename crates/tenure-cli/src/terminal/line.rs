@@ -1,7 +1,8 @@
 //! One line of progress for each thing that matters: events in, lines out.
 
-use super::group::{Group, MOST_FAILURES};
-use super::record::{Happening, Instance, Record, is_own_hook};
+use super::calls::Told;
+use super::group::{Group, MOST_FAILURES, Queue};
+use super::record::{Happening, Instance, Record, Standing, is_own_hook};
 use super::style::{BAD, BOLD, CALM, DIM, GOOD, PLAIN, WARN, paint};
 use super::text::{clean_line, columns_of, fit, human};
 use anstyle::Style;
@@ -93,25 +94,29 @@ impl Line {
     }
 
     /// How far many clones of an agent are.
-    pub(crate) fn progress_of(group: &Group, waiting: usize, at: Duration) -> Self {
-        Self::of_group(group, at, "PROGRESS", CALM).what(group.counts(waiting))
+    pub(crate) fn progress_of(group: &Group, queue: Queue, at: Duration) -> Self {
+        Self::of_group(group, at, "PROGRESS", CALM).what(group.counts(queue))
     }
 
     /// The end of many clones of an agent.
     pub(crate) fn end_of(group: &Group) -> Self {
-        let (label, style) = match group.failed.len() {
-            0 => ("COMPLETED", GOOD),
-            failed if failed == group.total => ("FAILED", BAD),
+        let (label, style) = match (group.failed.len(), group.cancelled) {
+            (0, 0) => ("COMPLETED", GOOD),
+            (failed, _) if failed == group.total => ("FAILED", BAD),
+            (_, cancelled) if cancelled == group.total => ("CANCELLED", WARN),
             _ => ("ENDED", WARN),
         };
         let took = human(group.ended.saturating_sub(group.since));
         let line = Self::of_group(group, group.ended, label, style);
-        line.what(group.counts(0)).detail(format!("after {took}"))
+        line.what(group.counts(Queue::default())).detail(format!("after {took}"))
     }
 
-    /// What it says, whenever that was.
+    /// What it says, whenever that was; of a call, whichever clone made it.
     fn gist(&self) -> String {
-        let parts = [self.label, &self.agent, &self.what, &self.detail];
+        let is_call = matches!(self.label, "MODEL" | "TOOL");
+        let end = self.agent.find(['[', '#']).filter(|at| *at > 0 && is_call);
+        let agent = &self.agent[..end.unwrap_or(self.agent.len())];
+        let parts = [self.label, agent, &self.what, &self.detail];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
@@ -194,13 +199,17 @@ pub(crate) fn line_of(
 ) -> Option<Line> {
     let line = |label, style| Line::new(&happening, record, label, style);
     let took = took.map(human).unwrap_or_default();
+    let it = record.instance(happening.instance);
+    let why = it.and_then(|it| it.why.as_deref());
     Some(match happening.kind {
         EventKind::PhaseEntered { to: Phase::Bootstrapping, .. } => line("STARTING", CALM),
         EventKind::PhaseEntered { to: Phase::ShuttingDown, .. } => line("STOPPING", CALM),
         EventKind::PhaseEntered { to: Phase::Terminated, reason, .. } => {
-            let outcome = record.instance(happening.instance).and_then(|it| it.outcome);
-            let (label, style) = end_label(*reason, outcome);
-            let line = line(label, style).detail(format!("after {took}"));
+            let (label, style) = end_label(*reason, it.and_then(|it| it.outcome));
+            let after = format!("after {took}");
+            // Of others the end of the turn has said it.
+            let why = why.filter(|_| is_clone(happening, record) && says_why(label));
+            let line = line(label, style).detail(with_reason(&after, why));
             if style == GOOD { line.ending() } else { line.lasting() }
         }
         EventKind::PhaseEntered { to: Phase::Error, .. } => line("ERROR", BAD).lasting(),
@@ -209,7 +218,9 @@ pub(crate) fn line_of(
         // Of a clone the end says it.
         EventKind::TurnEnded { .. } if is_clone(happening, record) => return None,
         EventKind::TurnEnded { outcome, .. } if !outcome.is_ok() => {
-            line(outcome_label(*outcome), BAD).what("the turn").detail(took).lasting()
+            let why = why.filter(|_| *outcome != Outcome::Cancelled);
+            let line = line(outcome_label(*outcome), BAD).what("the turn");
+            line.detail(with_reason(&took, why)).lasting()
         }
         EventKind::HookEnded { hook, .. } if is_own_hook(hook) || took.is_empty() => return None,
         EventKind::HookEnded { hook, point, outcome, took, .. } => {
@@ -222,17 +233,38 @@ pub(crate) fn line_of(
             };
             line.what(point.as_str()).detail(detail)
         }
+        EventKind::ModelEnded { step, outcome: Outcome::Cancelled, .. } => {
+            line("MODEL", WARN).what(format!("call {step}")).detail("cancelled")
+        }
         EventKind::ModelEnded { step, outcome, .. } if !outcome.is_ok() => {
-            line("MODEL", BAD).what(format!("call {step}")).detail(outcome.as_str()).lasting()
+            let detail = with_reason(outcome.as_str(), why);
+            line("MODEL", BAD).what(format!("call {step}")).detail(detail).lasting()
         }
         EventKind::ToolEnded { tool, status, .. } => {
             let tool = clean_line(tool);
-            match status {
-                ToolStatus::Ok => line("TOOL", GOOD).what(tool).detail(took),
-                ToolStatus::Denied => {
-                    line("DENIED", WARN).what(tool).detail("it did not run").lasting()
+            match (it.map_or(&Told::Alone, |it| &it.told), status) {
+                (Told::Together(how, is_well), _) => {
+                    let style = if *is_well { GOOD } else { WARN };
+                    return Some(line("TOOL", style).what(tool).detail(how));
                 }
-                ToolStatus::Error => line("TOOL", BAD).what(tool).detail("error").lasting(),
+                (Told::Later, ToolStatus::Ok | ToolStatus::Cancelled) => return None,
+                // What is new is said all the same.
+                (Told::Later, _) if why.is_none() => return None,
+                _ => {}
+            }
+            match status {
+                // What was called stays to be read; of clones their end says enough.
+                ToolStatus::Ok if is_clone(happening, record) => {
+                    line("TOOL", GOOD).what(tool).detail(took)
+                }
+                ToolStatus::Ok => line("TOOL", GOOD).what(tool).detail(took).ending(),
+                ToolStatus::Denied => {
+                    let detail = with_reason("it did not run", why);
+                    line("DENIED", WARN).what(tool).detail(detail).lasting()
+                }
+                ToolStatus::Error => {
+                    line("TOOL", BAD).what(tool).detail(with_reason("error", why)).lasting()
+                }
                 ToolStatus::Cancelled => line("TOOL", WARN).what(tool).detail("cancelled"),
                 _ => line("TOOL", WARN).what(tool).detail("not executed"),
             }
@@ -254,6 +286,15 @@ pub(crate) fn line_of(
         }
         _ => return None,
     })
+}
+
+/// What happened, and why, if that is known and has not been told.
+fn with_reason(what: &str, why: Option<&str>) -> String {
+    match why {
+        Some(why) if what.is_empty() => why.to_owned(),
+        Some(why) => format!("{what}: {why}"),
+        None => what.to_owned(),
+    }
 }
 
 fn is_clone(happening: Happening<'_>, record: &Record) -> bool {
@@ -280,8 +321,23 @@ pub(crate) fn is_in_crowd(happening: Happening<'_>, line: &Line, record: &Record
         | EventKind::Asked { .. }
         | EventKind::Answered { .. }
         | EventKind::ResourceLeaked { .. } => false,
+        // Those that were cancelled are counted.
+        EventKind::PhaseEntered { to: Phase::Terminated, .. }
+            if record.instance(happening.instance).is_some_and(is_cancelled) =>
+        {
+            true
+        }
         _ => line.weight != Weight::Lasting || group.failed.len() > MOST_FAILURES,
     }
+}
+
+fn is_cancelled(it: &Instance) -> bool {
+    it.standing() == Standing::Cancelled
+}
+
+/// Whether an end of this name has a reason worth a word.
+fn says_why(label: &str) -> bool {
+    !matches!(label, "COMPLETED" | "CANCELLED" | "STOPPED")
 }
 
 fn hook_end(outcome: Outcome, took: Duration) -> String {

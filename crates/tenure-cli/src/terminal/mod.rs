@@ -7,12 +7,14 @@
 //! them does.
 
 mod board;
+mod calls;
 mod editor;
 mod group;
 mod keyboard;
 mod line;
 mod live;
 pub(crate) mod question;
+mod reasons;
 mod record;
 mod screen;
 pub(crate) mod sink;
@@ -22,6 +24,7 @@ pub(crate) mod style;
 pub(crate) mod text;
 mod timeline;
 mod usage;
+mod words;
 mod yes;
 
 pub(crate) use editor::{LineEditor, Typed, Words, restore_terminal};

@@ -2,7 +2,10 @@
 //!
 //! Pure: events go in with the time since the run began, and nothing is printed here.
 
+use super::calls::{Calls, Told};
 use super::group::{Group, Groups};
+use super::reasons::{Reasons, Teller};
+use super::words::{phase_in_words, progress_in_words, raised_at};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,6 +85,8 @@ pub(crate) enum Standing {
     Done,
     /// Over, or as good as, and not well.
     Failed,
+    /// Over because somebody stopped it.
+    Cancelled,
 }
 
 /// One instance of the run.
@@ -93,6 +98,9 @@ pub(crate) struct Instance {
     pub(crate) reason: Option<ExitReason>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) usage: Usage,
+    /// Model calls that failed, and those that were cancelled: they are in no usage.
+    pub(crate) failed_calls: u64,
+    pub(crate) cancelled_calls: u64,
     pub(crate) tool_calls: usize,
     pub(crate) hook_calls: usize,
     pub(crate) failed_hooks: usize,
@@ -111,6 +119,12 @@ pub(crate) struct Instance {
     pub(crate) denier: Option<(Arc<str>, Point)>,
     /// Where the last exception was raised that was logged: `file:line`.
     pub(crate) raised: Option<String>,
+    /// Why what ended last did not end well, unless that has been told.
+    pub(crate) why: Option<String>,
+    /// How the end of the last tool call is told.
+    pub(crate) told: Told,
+    /// Whether it has had a turn.
+    had_turn: bool,
     open: Vec<(Key, usize)>,
 }
 
@@ -133,6 +147,8 @@ impl Instance {
             reason: None,
             outcome: None,
             usage: Usage::default(),
+            failed_calls: 0,
+            cancelled_calls: 0,
             tool_calls: 0,
             hook_calls: 0,
             failed_hooks: 0,
@@ -145,6 +161,9 @@ impl Instance {
             is_idle: false,
             denier: None,
             raised: None,
+            why: None,
+            told: Told::default(),
+            had_turn: false,
             open: Vec::new(),
         }
     }
@@ -166,17 +185,22 @@ impl Instance {
         self.ended.is_none() && !self.is_idle
     }
 
+    /// How its last turn ended, or its life if that came to a bad end. `None` if it had no turn.
+    pub(crate) fn came_to(&self) -> Option<Standing> {
+        use ExitReason::{Crashed, Fatal, Forced, StartupFailed};
+        match (self.reason, self.outcome) {
+            (Some(StartupFailed | Fatal | Forced | Crashed), _) => Some(Standing::Failed),
+            (_, Some(Outcome::Ok)) => Some(Standing::Done),
+            (_, Some(Outcome::Cancelled)) => Some(Standing::Cancelled),
+            (_, Some(_)) => Some(Standing::Failed),
+            (_, None) => None,
+        }
+    }
+
     /// How it stands.
     pub(crate) fn standing(&self) -> Standing {
-        let is_bad = |reason| {
-            use ExitReason::{Crashed, Fatal, Forced, StartupFailed};
-            matches!(reason, StartupFailed | Fatal | Forced | Crashed)
-        };
-        let failed =
-            self.outcome.is_some_and(|how| !how.is_ok()) || self.reason.is_some_and(is_bad);
         match self.ended {
-            Some(_) if failed => Standing::Failed,
-            Some(_) => Standing::Done,
+            Some(_) => self.came_to().unwrap_or(Standing::Done),
             None if self.is_waiting() => Standing::Waiting,
             None if self.is_idle => Standing::Idle,
             None => Standing::Running,
@@ -207,6 +231,15 @@ impl Instance {
         }
     }
 
+    /// Takes back the questions that nobody answers any more: of a question that was cancelled no
+    /// answer is heard.
+    fn end_asks(&mut self, at: Duration) {
+        let asks: Vec<Key> = self.open.iter().map(|(key, _)| key.clone()).collect();
+        for key in asks.iter().filter(|key| matches!(key, Key::Ask(_))) {
+            self.end(key, at);
+        }
+    }
+
     /// Closes the stretch, and says how long it was.
     fn end(&mut self, key: &Key, at: Duration) -> Option<Duration> {
         let open = self.open.iter().rposition(|(other, _)| other == key)?;
@@ -226,6 +259,10 @@ pub(crate) struct Record {
     alive: BTreeSet<usize>,
     /// The clones, agent by agent.
     pub(super) groups: Groups,
+    /// The calls of child agents.
+    calls: Calls,
+    /// Why things failed lately.
+    reasons: Reasons,
     /// When the last event happened.
     pub(crate) last: Duration,
     /// How wide the widest name is so far.
@@ -287,11 +324,15 @@ impl Record {
             EventKind::TurnStarted => {
                 (it.denier, it.raised) = (None, None);
                 it.since = at;
+                it.had_turn = true;
                 it.begin(Key::Turn, Activity::Turn, at);
             }
-            EventKind::TurnEnded { outcome, .. } => {
+            EventKind::TurnEnded { outcome, reason, .. } => {
                 it.outcome = Some(*outcome);
-                return it.end(&Key::Turn, at);
+                it.end_asks(at);
+                let took = it.end(&Key::Turn, at);
+                it.why = self.reasons.news(place, reason.as_deref(), Teller::Turn);
+                return took;
             }
             EventKind::HookStarted { hook, .. } | EventKind::HookEnded { hook, .. }
                 if is_own_hook(hook) => {}
@@ -313,6 +354,9 @@ impl Record {
                     // Those around it pass the refusal on.
                     it.denier.get_or_insert_with(|| (hook.clone(), *point));
                 }
+                if *outcome == Outcome::Cancelled {
+                    it.end_asks(at);
+                }
                 return it.end(&Key::Hook(hook.clone(), *point), at);
             }
             EventKind::ModelStarted { step } => {
@@ -320,12 +364,27 @@ impl Record {
                 it.denier = None;
                 it.begin(Key::Model(*step), Activity::Model, at);
             }
-            EventKind::ModelEnded { step, usage, .. } => {
-                it.usage += *usage;
-                self.groups.used(place, *usage);
-                return it.end(&Key::Model(*step), at);
+            EventKind::ModelEnded { step, usage, outcome, reason } => {
+                let mut usage = *usage;
+                match outcome {
+                    Outcome::Ok => {}
+                    Outcome::Cancelled => {
+                        it.cancelled_calls += 1;
+                        // The provider may have been at work on it; nobody knows what that cost.
+                        usage.unpriced += 1;
+                    }
+                    _ => it.failed_calls += 1,
+                }
+                it.usage += usage;
+                self.groups.used(place, usage);
+                let took = it.end(&Key::Model(*step), at);
+                it.why = self.reasons.news(place, reason.as_deref(), Teller::Model);
+                return took;
             }
-            EventKind::ToolStarted { .. } => it.tool_calls += 1,
+            EventKind::ToolStarted { tool, .. } => {
+                it.tool_calls += 1;
+                self.calls.began(place, tool, at);
+            }
             EventKind::ToolExecuting { call, tool } => {
                 it.doing = format!("tool {}", super::text::clean_line(tool));
                 it.begin(Key::Tool(call.clone()), Activity::Tool, at);
@@ -333,7 +392,8 @@ impl Record {
             EventKind::ToolProgress { tool, done, total, message, .. } => {
                 it.doing = progress_in_words(tool, *done, *total, message.as_deref());
             }
-            EventKind::ToolEnded { call, status, .. } => {
+            EventKind::ToolEnded { call, tool, status, reason } => {
+                it.told = self.calls.ended(place, tool, *status, at);
                 let took = it.end(&Key::Tool(call.clone()), at);
                 // The model hears of it, and the turn goes on.
                 it.denier = None;
@@ -341,6 +401,7 @@ impl Record {
                     it.denied += 1;
                     it.doing = "a tool call was denied".to_owned();
                 }
+                it.why = self.reasons.news(place, reason.as_deref(), Teller::Tool);
                 return took;
             }
             EventKind::Asked { ask, .. } => {
@@ -364,62 +425,26 @@ impl Record {
         None
     }
 
+    /// How many calls of an agent wait for a place.
+    pub(crate) fn to_start(&self, group: &Group) -> usize {
+        self.calls.waiting(&group.name)
+    }
+
+    /// Whether an instance is there only to be cloned: it never had a turn, and clones of it did.
+    pub(crate) fn is_spare(&self, it: &Instance) -> bool {
+        !it.had_turn && it.came_to().is_none() && !it.is_clone() && self.groups.has(&it.name)
+    }
+
     /// Takes note of somebody new.
     fn meet(&mut self, agent: &str, id: InstanceId, at: Duration) -> usize {
         let (it, place) = (Instance::new(agent, at), self.instances.len());
         if it.is_clone() {
             self.groups.joined(it.template(), place, at);
+            self.calls.cloned(it.template());
         }
         self.instances.push(it);
         self.places.insert(id, place);
         self.alive.insert(place);
         place
-    }
-}
-
-/// How far a tool has come: `tool read 3/10 the second file`.
-fn progress_in_words(tool: &str, done: f64, total: Option<f64>, message: Option<&str>) -> String {
-    let mut text = format!("tool {}", super::text::clean_line(tool));
-    match total {
-        Some(total) => text.push_str(&format!(" {}/{}", short(done), short(total))),
-        None if done > 0.0 => text.push_str(&format!(" {}", short(done))),
-        None => {}
-    }
-    if let Some(message) = message {
-        text.push_str(&format!(" {}", super::text::clean_line(message)));
-    }
-    text
-}
-
-/// A number without digits that say nothing.
-fn short(number: f64) -> String {
-    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
-}
-
-/// The `file:line` of a line of a Python traceback.
-fn raised_at(line: &str) -> Option<String> {
-    let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
-    let number = rest.split(',').next()?.trim();
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| format!("{file}:{number}"))
-}
-
-/// A phase as a progress line says it.
-fn phase_in_words(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Uninitialized | Phase::Bootstrapping => "starting",
-        Phase::Idle => "ready",
-        Phase::Paused => "paused",
-        Phase::ProcessingUserInput => "reading the message",
-        Phase::AwaitingLlmResponse => "waiting for the model",
-        Phase::AnalyzingLlmResponse => "looking at the answer",
-        Phase::AwaitingToolApproval | Phase::AwaitingUserInput => "waiting for you",
-        Phase::ExecutingTool => "running a tool",
-        Phase::ToolDenied => "a tool call was denied",
-        Phase::ProcessingToolResult => "taking in the result",
-        Phase::Error => "in error",
-        Phase::ShuttingDown => "stopping",
-        Phase::Terminated => "over",
-        _ => phase.as_str(),
     }
 }

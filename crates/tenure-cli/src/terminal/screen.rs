@@ -3,6 +3,7 @@
 //! A thread of its own receives the events and shows them, so that nothing the agents do can hold
 //! it up, and it cannot hold them up.
 
+use super::group::Queue;
 use super::line::{Line, Repeats, Weight, ends_all, is_in_crowd, line_of};
 use super::live::{Live, TICK};
 use super::record::{Happening, Instance, Record};
@@ -168,6 +169,18 @@ impl Screen {
         // Nobody holds this one while writing.
         self.announced.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         self.announced.bell.notify_one();
+    }
+
+    /// Takes the live lines away, for a program that ends at once: nothing is shown after this. Does
+    /// nothing if somebody is drawing, and so waits for nobody.
+    pub(crate) fn wipe(&self) {
+        if let Ok(mut stage) = self.stage.try_lock() {
+            if let Display::Live(live) = &mut stage.display {
+                live.clear();
+            }
+            // Nobody has the stage from here on.
+            std::mem::forget(stage);
+        }
     }
 
     /// Whether it shows no progress.
@@ -346,14 +359,15 @@ impl Stage {
             let alive = self.record.alive();
             let waits = |it: &Instance| it.is_waiting() && it.template() == group.name;
             let waiting = alive.filter(|(_, it)| waits(it)).count();
-            let counts = group.counts(waiting);
+            let queue = Queue { waiting, to_start: self.record.to_start(group) };
+            let counts = group.counts(queue);
             let is_due = lines
                 .said
                 .get(&group.name)
                 .is_none_or(|(at, said)| now.saturating_sub(*at) >= PROGRESS && *said != counts);
             if is_due {
                 lines.said.insert(group.name.clone(), (now, counts));
-                due.push(Line::progress_of(group, waiting, now).render(columns()));
+                due.push(Line::progress_of(group, queue, now).render(columns()));
             }
         }
         due.iter().for_each(|line| self.print(line));

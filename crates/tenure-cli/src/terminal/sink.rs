@@ -15,9 +15,11 @@ use tenure_cards::Secrets;
 /// What must not come out. It belongs to the process, as its streams do.
 static HIDDEN: RwLock<Option<Secrets>> = RwLock::new(None);
 
-/// From now on these do not come out.
-pub(crate) fn hide(secrets: Secrets) {
-    *HIDDEN.write().unwrap_or_else(PoisonError::into_inner) = Some(secrets);
+/// From now on these do not come out either. What was hidden stays hidden: when files are read again,
+/// those who know the old secrets still run.
+pub(crate) fn hide(secrets: &Secrets) {
+    let mut hidden = HIDDEN.write().unwrap_or_else(PoisonError::into_inner);
+    *hidden = Some(hidden.take().unwrap_or_default().and(secrets));
 }
 
 fn hidden() -> Secrets {

@@ -46,8 +46,8 @@ impl Tale {
 
     pub(super) fn model(&mut self, at: (u64, u64), agent: &str, id: InstanceId, usage: Usage) {
         self.tell(at.0, agent, id, EventKind::ModelStarted { step: 1 });
-        let outcome = Outcome::Ok;
-        self.tell(at.1, agent, id, EventKind::ModelEnded { step: 1, outcome, usage });
+        let (outcome, reason) = (Outcome::Ok, None);
+        self.tell(at.1, agent, id, EventKind::ModelEnded { step: 1, outcome, usage, reason });
     }
 
     fn tool(&mut self, at: (u64, u64), agent: &str, id: InstanceId, status: ToolStatus) {
@@ -58,7 +58,7 @@ impl Tale {
             let executing = EventKind::ToolExecuting { call: call.clone(), tool: tool.clone() };
             self.tell(at.0, agent, id, executing);
         }
-        self.tell(at.1, agent, id, EventKind::ToolEnded { call, tool, status });
+        self.tell(at.1, agent, id, EventKind::ToolEnded { call, tool, status, reason: None });
     }
 
     fn all(&self) -> String {
@@ -99,6 +99,7 @@ fn full_life() -> Tale {
         outcome: Outcome::Ok,
         usage: Usage::new(400, 12),
         took: Duration::from_millis(4170),
+        reason: None,
     };
     tale.tell(4220, name, id, ended);
     tale.phase(4223, name, id, Phase::ShuttingDown);
@@ -273,4 +274,60 @@ fn long_lines_of_hooks_are_cut_and_folded() {
     let narrow = plain(&line.render(Some(40)));
     assert!(widest(std::slice::from_ref(&narrow)) <= 40, "{narrow}");
     assert!(narrow.ends_with('…') && narrow.matches("word").count() > 80, "{narrow}");
+}
+
+#[test]
+fn why_something_failed_is_told_once() {
+    let (mut tale, lead, clone) = (Tale::default(), InstanceId::unique(), InstanceId::unique());
+    let why = |text: &str| Some(text.to_owned());
+    let (call, tool): (Arc<str>, Arc<str>) = ("c1".into(), "agent__child".into());
+    tale.tell(1, "lead", lead, EventKind::TurnStarted);
+    tale.tell(2, "child#1[tool]", clone, EventKind::TurnStarted);
+    let (outcome, usage, took) = (Outcome::Failed, Usage::default(), Duration::ZERO);
+    let reason = why("the model broke");
+    tale.tell(3, "child#1[tool]", clone, EventKind::ModelEnded { step: 1, outcome, usage, reason });
+    let reason = why("the model broke");
+    tale.tell(4, "child#1[tool]", clone, EventKind::TurnEnded { outcome, usage, took, reason });
+    tale.phase(5, "child#1[tool]", clone, Phase::Terminated);
+    let (status, reason) = (ToolStatus::Error, why("child failed: the model broke"));
+    let ended =
+        |reason| EventKind::ToolEnded { call: call.clone(), tool: tool.clone(), status, reason };
+    tale.tell(6, "lead", lead, ended(reason));
+    tale.tell(7, "lead", lead, ended(why("no such part")));
+    let all = tale.all();
+    assert!(all.contains("call 1") && all.contains("failed: the model broke"), "{all}");
+    assert_eq!(all.matches("the model broke").count(), 1, "{all}");
+    assert!(all.contains("error: no such part"), "{all}");
+}
+
+#[test]
+fn calls_that_came_to_nothing_are_counted_too() {
+    let (mut tale, id) = (Tale::default(), InstanceId::unique());
+    for outcome in [Outcome::Failed, Outcome::Cancelled] {
+        let (usage, reason) = (Usage::default(), None);
+        tale.tell(5, "a", id, EventKind::ModelEnded { step: 1, outcome, usage, reason });
+    }
+    tale.model((6, 7), "a", id, Usage::new(10, 1));
+    let table = shown(&usage::table(&tale.record, 100));
+    assert!(table.contains("3 (1 failed, 1 cancelled)"), "{table}");
+    assert!(table.contains("+ 1 call without a price"), "{table}");
+}
+
+#[test]
+fn an_agent_that_is_only_cloned_is_not_counted_and_who_was_cancelled_is_apart() {
+    let (mut tale, spare) = (Tale::default(), InstanceId::unique());
+    tale.phase(0, "child", spare, Phase::Bootstrapping);
+    for (at, outcome) in [Outcome::Ok, Outcome::Failed, Outcome::Cancelled].into_iter().enumerate()
+    {
+        let (id, name) = (InstanceId::unique(), format!("child#{at}[tool]"));
+        tale.tell(1, &name, id, EventKind::TurnStarted);
+        let (usage, took, reason) = (Usage::default(), Duration::ZERO, None);
+        tale.tell(2, &name, id, EventKind::TurnEnded { outcome, usage, took, reason });
+        tale.phase(3, &name, id, Phase::Terminated);
+    }
+    tale.phase(4, "child", spare, Phase::Terminated);
+    let summary = plain(&usage::summary(&tale.record, 200));
+    assert!(summary.contains("3 instances: 1 completed · 1 failed · 1 cancelled"), "{summary}");
+    let table = shown(&usage::table(&tale.record, 100));
+    assert!(table.contains("child, 3 clones"), "{table}");
 }

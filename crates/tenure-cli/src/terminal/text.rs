@@ -141,12 +141,20 @@ pub(crate) fn for_shell(path: &std::path::Path) -> String {
 
 /// `1 hook`, `2 hooks`.
 pub(crate) fn plural(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    let ending = if noun.ends_with('s') { "es" } else { "s" };
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}{ending}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_are_counted_in_words_that_exist() {
+        assert_eq!(plural(1, "model address"), "1 model address");
+        assert_eq!(plural(2, "model address"), "2 model addresses");
+        assert_eq!(plural(0, "card"), "0 cards");
+    }
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {

@@ -96,7 +96,7 @@ impl Row<'_> {
 
 /// The timeline of a run, in at most `width` columns.
 pub(crate) fn timeline(record: &Record, width: usize, charset: Charset) -> Vec<String> {
-    let rows = rows(record.instances());
+    let rows = rows(record);
     if rows.is_empty() {
         return Vec::new();
     }
@@ -149,7 +149,8 @@ fn head(column: usize, text: &str) -> String {
 
 /// One row for each instance; where those are too many, one for each agent; where those are too
 /// many still, the last one stands for the rest.
-fn rows(instances: &[Instance]) -> Vec<Row<'_>> {
+fn rows(record: &Record) -> Vec<Row<'_>> {
+    let instances = record.instances();
     let single = |it| Row { name: Instance::clone(it).name, instances: vec![it] };
     if instances.len() <= MOST_ROWS {
         return instances.iter().map(single).collect();
@@ -163,7 +164,8 @@ fn rows(instances: &[Instance]) -> Vec<Row<'_>> {
     }
     for row in &mut rows {
         if row.instances.len() > 1 {
-            let others = row.instances.len();
+            // Who is there only to be cloned does not count.
+            let others = row.instances.iter().filter(|it| !record.is_spare(it)).count();
             let room = MOST_NAME - 2 - others.to_string().len();
             row.name = format!("{} ×{others}", fit(&row.name, room));
         }

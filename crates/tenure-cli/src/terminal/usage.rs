@@ -1,10 +1,9 @@
 //! What a run cost, agent by agent, and its last line.
 
-use super::record::{Instance, Record};
+use super::record::{Instance, Record, Standing};
 use super::style::{BOLD, DIM, paint};
 use super::text::{count, fit, human, plural};
 use std::time::Duration;
-use tenure_core::Outcome;
 use tenure_core::model::{Cost, Usage};
 
 /// More rows than these are not read by anybody.
@@ -13,8 +12,14 @@ const MOST_ROWS: usize = 24;
 #[derive(Default)]
 struct Row {
     name: String,
+    /// How many are in it.
     instances: usize,
+    /// How many of them are clones, and how many are there only to be cloned.
+    clones: usize,
+    spare: usize,
     usage: Usage,
+    failed_calls: u64,
+    cancelled_calls: u64,
     tools: usize,
     hooks: usize,
     from: Duration,
@@ -22,16 +27,20 @@ struct Row {
 }
 
 impl Row {
-    fn add(&mut self, it: &Instance, now: Duration) {
+    fn add(&mut self, it: &Instance, record: &Record) {
         if self.instances == 0 {
             self.from = it.started;
         }
         self.instances += 1;
+        self.clones += usize::from(it.is_clone());
+        self.spare += usize::from(record.is_spare(it));
         self.usage += it.usage;
+        self.failed_calls += it.failed_calls;
+        self.cancelled_calls += it.cancelled_calls;
         self.tools += it.tool_calls;
         self.hooks += it.hook_calls;
         self.from = self.from.min(it.started);
-        self.to = self.to.max(it.ended.unwrap_or(now));
+        self.to = self.to.max(it.ended.unwrap_or(record.last));
     }
 
     fn merge(&mut self, other: &Row) {
@@ -40,22 +49,38 @@ impl Row {
         }
         self.instances += other.instances;
         self.usage += other.usage;
+        self.failed_calls += other.failed_calls;
+        self.cancelled_calls += other.cancelled_calls;
         self.tools += other.tools;
         self.hooks += other.hooks;
         self.from = self.from.min(other.from);
         self.to = self.to.max(other.to);
     }
 
+    /// The model calls, those that came to nothing among them.
+    fn calls(&self) -> String {
+        let all = count(self.usage.calls + self.failed_calls + self.cancelled_calls);
+        match (self.failed_calls, self.cancelled_calls) {
+            (0, 0) => all,
+            (failed, 0) => format!("{all} ({failed} failed)"),
+            (0, cancelled) => format!("{all} ({cancelled} cancelled)"),
+            (failed, cancelled) => format!("{all} ({failed} failed, {cancelled} cancelled)"),
+        }
+    }
+
     fn columns(&self) -> [String; COLUMNS] {
-        let name = match self.instances {
-            0 | 1 => fit(&self.name, 28),
-            many => format!("{} ×{many}", fit(&self.name, 22)),
+        let own = self.instances.saturating_sub(self.clones + self.spare);
+        let name = match (own, self.clones) {
+            (0 | 1, 0) => fit(&self.name, 28),
+            (many, 0) => format!("{} ×{many}", fit(&self.name, 22)),
+            (0, clones) => format!("{}, {}", fit(&self.name, 22), plural(clones, "clone")),
+            (_, clones) => format!("{} + {}", fit(&self.name, 22), plural(clones, "clone")),
         };
         [
             name,
             count(self.usage.input),
             count(self.usage.output),
-            count(self.usage.calls),
+            self.calls(),
             count(self.tools as u64),
             count(self.hooks as u64),
             cost(self.usage),
@@ -93,12 +118,12 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
     let mut rows: Vec<Row> = Vec::new();
     let mut total = Row { name: "TOTAL".to_owned(), ..Row::default() };
     for it in record.instances() {
-        total.add(it, record.last);
+        total.add(it, record);
         match rows.iter_mut().find(|row| row.name == it.template()) {
-            Some(row) => row.add(it, record.last),
+            Some(row) => row.add(it, record),
             None => {
                 let mut row = Row { name: it.template().to_owned(), ..Row::default() };
-                row.add(it, record.last);
+                row.add(it, record);
                 rows.push(row);
             }
         }
@@ -110,10 +135,10 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
         let rest = rows.split_off(MOST_ROWS - 1);
         let mut row = Row { name: format!("+{} more agents", rest.len()), ..Row::default() };
         rest.iter().for_each(|other| row.merge(other));
-        row.instances = 1;
+        (row.instances, row.clones, row.spare) = (1, 0, 0);
         rows.push(row);
     }
-    total.instances = 1;
+    (total.instances, total.clones, total.spare) = (1, 0, 0);
     (total.from, total.to) = (Duration::ZERO, record.last);
     let head = ["Agent", "In", "Out", "Model calls", "Tool calls", "Hooks", "Cost", "Time"];
     let body: Vec<_> = rows.iter().chain([&total]).map(Row::columns).collect();
@@ -159,11 +184,13 @@ pub(crate) fn table(record: &Record, width: usize) -> Vec<String> {
 pub(crate) fn summary(record: &Record, width: usize) -> String {
     let instances = record.instances();
     let all = |sum: fn(&Instance) -> usize| instances.iter().map(sum).sum::<usize>();
-    let completed = instances.iter().filter(|it| it.outcome == Some(Outcome::Ok)).count();
-    let failed = instances.iter().filter(|it| it.outcome.is_some_and(|how| !how.is_ok())).count();
-    let mut parts = vec![format!("{completed} completed")];
-    if failed > 0 {
-        parts.push(format!("{failed} not completed"));
+    let ended = |how| instances.iter().filter(|it| it.came_to() == Some(how)).count();
+    let mut parts = vec![format!("{} completed", ended(Standing::Done))];
+    for (how, name) in [(Standing::Failed, "failed"), (Standing::Cancelled, "cancelled")] {
+        let number = ended(how);
+        if number > 0 {
+            parts.push(format!("{number} {name}"));
+        }
     }
     let mut part = |number: usize, noun: &str, bad: usize, how: &str| {
         if number > 0 {
@@ -181,7 +208,9 @@ pub(crate) fn summary(record: &Record, width: usize) -> String {
         parts.push(used.cost.to_string());
     }
     parts.extend(unpriced(used));
-    let agents = plural(instances.len(), "instance");
+    // Those that are there only to be cloned have nothing to complete.
+    let spare = instances.iter().filter(|it| record.is_spare(it)).count();
+    let agents = plural(instances.len() - spare, "instance");
     let time = record.last.as_secs_f64();
     if record.missed > 0 {
         parts.push(format!("{} events came too fast to be shown", count(record.missed)));

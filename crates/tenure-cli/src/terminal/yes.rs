@@ -64,18 +64,20 @@ fn approved<'a>(tools: &BTreeSet<String>, ask: &'a PendingAsk) -> Option<&'a str
     tools.contains(tool).then_some(tool)
 }
 
-/// What stands between the server and the tool in the names of MCP tools.
-const OF_SERVER: &str = "__";
-
 impl Yes {
     /// Refuses names that no agent has a tool of. Tools of MCP servers are known only once those are
-    /// connected, so their names are taken as they are; what is to be said of them is returned.
-    pub(crate) fn check(&self, known: &[Arc<str>]) -> Result<Option<String>, Stop> {
+    /// connected, so names that begin with a server of the team, which `may_come` tells, are taken
+    /// as they are; what is to be said of them is returned.
+    pub(crate) fn check(
+        &self,
+        known: &[Arc<str>],
+        may_come: impl Fn(&str) -> bool,
+    ) -> Result<Option<String>, Stop> {
         let is_known = |name: &str| known.iter().any(|tool| &**tool == name);
         let unknown: Vec<&str> =
             self.tools.iter().map(String::as_str).filter(|name| !is_known(name)).collect();
         let (later, wrong): (Vec<&str>, Vec<&str>) =
-            unknown.into_iter().partition(|name| name.contains(OF_SERVER));
+            unknown.into_iter().partition(|name| may_come(name));
         if let Some(name) = wrong.first() {
             let known: Vec<&str> = known.iter().map(|tool| &**tool).collect();
             let there = match known.as_slice() {
@@ -137,12 +139,17 @@ mod tests {
     #[test]
     fn a_name_that_no_agent_has_is_refused_and_one_of_a_server_is_noted() {
         let known: Vec<Arc<str>> = vec!["fetch".into(), "shell".into()];
-        assert_eq!(yes(&["shell"]).check(&known).expect("it is there"), None);
-        let said = yes(&["shel"]).check(&known).expect_err("it is not there").to_string();
+        let of_files = |name: &str| name.starts_with("files__");
+        assert_eq!(yes(&["shell"]).check(&known, of_files).expect("it is there"), None);
+        let said = yes(&["shel"]).check(&known, of_files).expect_err("it is not").to_string();
         assert_eq!(said, "there is no tool `shel` to say --yes to; there are: fetch, shell");
-        let said = yes(&["x"]).check(&[]).expect_err("it is not there").to_string();
+        let said = yes(&["x"]).check(&[], of_files).expect_err("it is not").to_string();
         assert!(said.ends_with("no agent here has a tool"), "{said}");
-        let note = yes(&["files__read"]).check(&known).expect("it may come").expect("a note");
+        let note = yes(&["files__read"]).check(&known, of_files).expect("it may come");
+        let note = note.expect("a note");
         assert!(note.contains("--yes files__read"), "{note}");
+        let said = yes(&["files__read", "foo__bar"]).check(&known, of_files);
+        let said = said.expect_err("there is no such server").to_string();
+        assert_eq!(said, "there is no tool `foo__bar` to say --yes to; there are: fetch, shell");
     }
 }

@@ -9,6 +9,7 @@ use crate::terminal::style::{BOLD, DIM, paint};
 use crate::terminal::text::for_shell;
 use anyhow::Result;
 use std::path::Path;
+use tenure_core::CancelToken;
 
 /// What the person said on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,14 @@ pub(crate) fn would_ask(root: &Path, items: &[Item], leave: Leave) -> bool {
 
 /// Lets the project at `root` execute `items`, or explains why not. Asks where there is somebody to
 /// ask, and remembers a yes. `asked` is what the person named: the same again shows the same items.
-pub(crate) fn admit(root: &Path, asked: &Path, items: &[Item], leave: Leave) -> Result<()> {
+/// `taken_back` ends the question with a no.
+pub(crate) fn admit(
+    root: &Path,
+    asked: &Path,
+    items: &[Item],
+    leave: Leave,
+    taken_back: &CancelToken,
+) -> Result<()> {
     if items.is_empty() || leave == Leave::ForThisCommand {
         return Ok(());
     }
@@ -95,7 +103,7 @@ pub(crate) fn admit(root: &Path, asked: &Path, items: &[Item], leave: Leave) -> 
     if items.iter().any(|item| item.kind == "command") {
         print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
     }
-    if !confirm("Trust it and go on?") {
+    if !confirm("Trust it and go on?", taken_back) {
         return Err(Stop::untrusted("not trusted; nothing was executed").into());
     }
     store.accept(root, items)?;

@@ -121,7 +121,9 @@ fn without_an_editor_it_is_edited_in_a_line_of_json() {
         ("[a]pprove", "e"),
         ("as JSON", "{\"text\": 3}"),
         ("`text`: this is a number", "e"),
-        ("as JSON", "{\"text\": \"buy bread\"}"),
+        ("instead, as JSON", "{\"text\": \"buy bread\""),
+        // What is typed next is the change, and not a way back to what was asked first.
+        ("type it as JSON", "{\"text\": \"buy bread\"}"),
         ("do this instead?", "y"),
     ];
     let shown = sandbox.on_terminal(RUN, &talk).exits(0);

@@ -157,6 +157,9 @@ fn a_question_is_put_behind_what_was_said_and_the_editor_goes_on_after_it() {
             ("I will write.", NOTHING),
             ("Write this note?", NOTHING),
             ("re[s]pond: ", "a"),
+            // What was called stays above the answer.
+            ("TOOL", NOTHING),
+            ("write_note", NOTHING),
             ("Noted: written", NOTHING),
             (PROMPT, "thanks"),
             ("You said <thanks>", NOTHING),
@@ -171,6 +174,34 @@ fn a_question_is_put_behind_what_was_said_and_the_editor_goes_on_after_it() {
     .exits(0);
     assert_eq!(sandbox.read("note.txt"), "buy milk\n", "{shown}");
     assert_eq!(log(&sandbox), ["before", "after ok", "stop"], "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_a_question_cancels_the_turn_and_leaves_nothing_on_the_screen() {
+    let sandbox = office();
+    let rounds = 3;
+    let mut talk = Vec::new();
+    for _ in 0..rounds {
+        talk.extend([(PROMPT, "a note please"), ("re[s]pond: ", "^C"), ("CANCELLED", NOTHING)]);
+    }
+    // Long enough for something that is drawn over and over to be drawn.
+    let rest = [(PROMPT, "$ sleep 0.4"), ("", "never mind"), ("<never mind>", NOTHING)];
+    talk.extend(rest);
+    talk.push((PROMPT, "^D"));
+    let shown = chat(&sandbox, &talk).exits(0);
+    for part in ["Traceback", "DENIED", "tenure.replies"] {
+        assert!(!shown.stdout.contains(part), "{part}\n{shown}");
+    }
+    assert_eq!(shown.stdout.matches("CANCELLED").count(), rounds, "{shown}");
+    for after in shown.stdout.split("CANCELLED").skip(1) {
+        let before_next = after.split("Write this note?").next().unwrap_or_default();
+        let prompt = before_next.find(PROMPT).expect("a prompt");
+        let typed = before_next[prompt..].split('\n').next().unwrap_or_default();
+        // Nobody waits any more, and nothing is drawn over the line that is typed.
+        assert!(!before_next[..prompt].contains("waiting for you"), "{shown}");
+        assert!(!typed.contains("\u{1b}[J"), "{typed:?}\n{shown}");
+    }
+    assert_eq!(sandbox.read("note.txt"), "", "{shown}");
 }
 
 #[test]
@@ -310,6 +341,41 @@ fn the_third_ctrl_c_leaves_a_turn_that_does_not_end() {
 }
 
 #[test]
+fn who_leaves_a_turn_that_hangs_leaves_no_line_of_it() {
+    let sandbox = office();
+    let hooks = HOOKS.replace(
+        "async def approve",
+        "async def hang(ctx):\n    import time\n    log('hanging')\n    time.sleep(5)\n\n\nasync def approve",
+    );
+    sandbox.write("hooks.py", &hooks);
+    sandbox.write(
+        "clerk.md",
+        &CARD.replace("---\nx\n", "  - { on: after_agent, run: hooks.py:hang }\n---\nx\n"),
+    );
+    let until = format!(
+        "$ until grep -qs hanging {}; do sleep 0.02; done",
+        sandbox.path("log.txt").display()
+    );
+    let shown = chat(
+        &sandbox,
+        &[
+            (PROMPT, "hello"),
+            ("", until.as_str()),
+            ("at after_agent", "^C"),
+            ("", "$ sleep 0.3"),
+            ("", "^C"),
+            ("press Ctrl-C again to leave", "^C"),
+            ("stopping; press Ctrl-C again to kill", "$ sleep 0.3"),
+            ("at after_agent", "^C"),
+        ],
+    )
+    .exits(130);
+    let drawn = shown.stdout.rfind("at after_agent").expect("a live line");
+    let wiped = shown.stdout.rfind("A\u{1b}[J");
+    assert!(wiped.is_some_and(|at| at > drawn), "{shown}");
+}
+
+#[test]
 fn without_a_terminal_every_line_is_a_message() {
     let sandbox = office();
     let args = ["chat", ".", "--trust"];
@@ -318,6 +384,12 @@ fn without_a_terminal_every_line_is_a_message() {
     assert!(ran.stderr.contains("the model is ill"), "{ran}");
     assert!(!ran.stderr.contains(PROMPT), "{ran}");
     assert_eq!(log(&sandbox), ["before", "after ok", "stop"], "{ran}");
+    let wrong = "/nope\n@zoe hi\n/prompt files/x\nhi\n";
+    let ran = sandbox.run_with_input(&args, wrong).exits(0);
+    assert_eq!(ran.stdout, "You said <hi>\n", "{ran}");
+    for part in ["there is no /nope", "there is no agent `zoe`", "no tool server"] {
+        assert!(ran.stderr.contains(part), "{part}\n{ran}");
+    }
     let ran = sandbox.run_with_input(&["chat", ".", "--trust", "--quiet"], "hi\n").exits(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("You said <hi>\n", ""));
 }

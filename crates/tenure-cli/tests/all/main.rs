@@ -3,9 +3,11 @@
 mod asks;
 mod basics;
 mod chat;
+mod chat_stops;
 mod check;
 mod demo;
 mod explain;
+mod filters;
 mod help;
 mod init;
 mod nothing_runs;

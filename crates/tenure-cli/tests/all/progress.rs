@@ -142,7 +142,7 @@ fn a_hundred_and_fifty_clones_stay_readable() {
     let (clones, lead) = (all.find(together[0]), all.find("lead"));
     assert!(clones < lead, "children end before their parents: {all}");
     assert!(together[0].contains("150 · 150 done"), "{all}");
-    assert!(all.contains("152 instances: 151 completed"), "{all}");
+    assert!(all.contains("151 instances: 151 completed"), "{all}");
     assert!(all.contains("the end"), "{all}");
     assert!(all.lines().count() < 24, "all of it fits a screen: {all}");
 }
@@ -179,20 +179,32 @@ fn without_a_terminal_many_are_told_in_few_lines() {
     // The first twenty have begun before anybody knew how many there would be.
     assert!(about("child#") <= 20 * 4, "{ran}");
     assert_eq!(about("COMPLETED"), 2, "the lead, and all of its clones: {ran}");
-    let ran = ran.says("150 · 150 done").says("152 instances: 151 completed");
+    let ran = ran.says("150 · 150 done").says("151 instances: 151 completed");
     assert!(!ran.stderr.contains('\x1b'), "{ran}");
+    let calls: Vec<_> = ran.stderr.lines().filter(|line| line.contains("agent__child")).collect();
+    assert_eq!(calls.len(), 1, "all calls of the child are one line: {ran}");
+    assert!(calls[0].contains("150 calls"), "{ran}");
+}
+
+#[test]
+fn those_that_wait_for_a_place_are_counted() {
+    let sandbox = lead(60, "400ms");
+    let card =
+        "---\nname: lead\nmodel: script:lead.json\nagents: [child]\nmax_parallel: 30\n---\nx\n";
+    sandbox.write("lead.md", card);
+    sandbox.run(RUN).exits(0).says("60 · 30 running · 30 waiting to start").says("60 · 60 done");
 }
 
 #[test]
 fn those_that_fail_are_named_until_they_are_too_many() {
     let sandbox = lead(60, "10ms");
     sandbox.write("child.json", "[{\"error\": \"out of luck\"}]");
-    let ran = sandbox.run(RUN).exits(0).says("60 · 60 failed");
+    let ran = sandbox.run(RUN).exits(0).says("60 · 60 failed").says("failed: out of luck");
     let named =
         ran.stderr.lines().filter(|line| line.contains("FAILED") && line.contains("child#"));
     let named = named.count();
     assert!((1..=22).contains(&named), "some are named, and not all: {named}\n{ran}");
     let lines = ran.stderr.lines().filter(|line| line.contains("TOOL")).count();
-    assert!(lines <= 4, "the same line is not told sixty times: {ran}");
-    ran.says("57 more of these");
+    assert!(lines <= 6, "the same line is not told sixty times: {ran}");
+    ran.says("more of these: MODEL child call 1 failed: out of luck");
 }

@@ -84,6 +84,8 @@ fn the_doctor_looks_for_keys_and_programs() {
         .prints("gone: there is no program no-such-program-anywhere")
         .prints("web: http://127.0.0.1:9/mcp, which was not contacted")
         .prints("needs the variable A_TOKEN, which is not set");
+    let ran = sandbox.run(&["doctor"]);
+    assert!(!ran.stdout.contains("every variable that it uses is set"), "{}", ran.stdout);
     // The user's own configuration is found where it belongs.
     let folder = sandbox.home().join(".config/tenure");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -98,4 +100,63 @@ fn the_doctor_looks_for_keys_and_programs() {
         .expect("a file");
     let ran = sandbox.run(&["check"]).exits(3).prints("T0604");
     assert!(!ran.stdout.contains("hush"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_address_in_a_variable_that_is_none_is_told_by_name() {
+    let card = "---\nname: a\nmodel: openai.gpt-4o\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let with = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("OPENAI_BASE_URL", "nonsense").env("OPENAI_API_KEY", "sk-hush-hush");
+        Ran::of(command.output().expect("it starts"))
+    };
+    with(&["doctor"]).exits(0).prints("openai: the address in the variable OPENAI_BASE_URL begins");
+    with(&["check"]).exits(0);
+    with(&["run", "a.md", "-m", "hi"]).exits(3).says("set OPENAI_BASE_URL to an address");
+}
+
+#[test]
+fn a_model_that_the_command_names_wrongly_is_not_blamed_on_the_card() {
+    let card = "---\nname: a\nmodel: passthrough\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let ran = sandbox.run(&["run", "a.md", "--model", "sonet", "-m", "hi"]).exits(3);
+    let ran = ran.says("--> --model:1:1").says("did you mean `sonnet`?");
+    assert!(!ran.stderr.contains("model: passthrough"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_empty_message_is_refused_however_it_comes() {
+    let card = "---\nname: a\nmodel: passthrough\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    for message in ["", " \n"] {
+        sandbox.run(&["run", "a.md", "-m", message]).exits(2).says("the message is empty");
+        sandbox.run_with_input(&["run", "a.md"], message).exits(2).says("the message is empty");
+    }
+}
+
+#[test]
+fn g13_a_card_that_only_names_a_model_makes_no_request_before_it_is_trusted() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("it can be asked");
+    let host = listener.local_addr().expect("an address").to_string();
+    let card = "---\nname: a\nmodel: openai.gpt-4o\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let with = |args: &[&str]| {
+        let mut command = sandbox.command(args);
+        command.env("OPENAI_BASE_URL", format!("http://{host}/v1"));
+        command.env("OPENAI_API_KEY", "sk-hush-hush");
+        Ran::of(command.output().expect("it starts"))
+    };
+    let asked = format!("openai requests go to {host} with your key OPENAI_API_KEY");
+    with(&["run", "a.md", "-m", "hi"]).exits(4).says(&asked);
+    assert!(listener.accept().is_err(), "somebody connected");
+    // Nor does a card with a key in what it says, trusted or not.
+    sandbox.write(
+        "a.md",
+        "---\nname: a\nmodel: openai.gpt-4o\ndescription: ${OPENAI_API_KEY}\n---\nx\n",
+    );
+    let ran = with(&["run", "a.md", "--trust", "-m", "hi"]).exits(3).says("T0219");
+    assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
+    assert!(listener.accept().is_err(), "somebody connected");
 }

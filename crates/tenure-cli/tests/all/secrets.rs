@@ -104,14 +104,18 @@ fn what_is_stored_is_redacted() {
 
 #[test]
 fn a_value_in_a_secret_field_is_redacted_whatever_its_variable_is_called() {
-    let echo = "---\nname: a\nmodel: passthrough\nmcp_connect:\n  - { target: x, headers: { A: \
-                \"Bearer ${CUSTOM}\" } }\n---\nx\n";
+    let echo = "---\nname: a\nmodel: passthrough\nmcp_connect:\n  - { target: \
+                \"http://127.0.0.1:1/mcp\", name: far, headers: { A: \"Bearer ${CUSTOM}\" } }\n---\nx\n";
     let sandbox = Sandbox::with(&[("a.md", echo)]);
-    // Tool servers cannot be run yet; what is said about that shows the card as it is written.
     run(&sandbox, &["check"]).exits(0);
     run(&sandbox, &["explain", "a.md"]).exits(0);
     run(&sandbox, &["doctor"]);
     run(&sandbox, &["dump", "a.md"]).exits(0).prints("Bearer ${CUSTOM}");
+    let ran = run(&sandbox, &["run", "a.md", "-m", &format!("say {HEADER}"), "--trust"]).exits(0);
+    assert_eq!(ran.stdout, "say [redacted]\n");
+    // A process has no headers; what is said about that shows the card as it is written.
+    sandbox.write("a.md", &echo.replace("http://127.0.0.1:1/mcp", "x"));
+    run(&sandbox, &["check"]).exits(3).prints("Bearer ${CUSTOM}");
 }
 
 #[test]

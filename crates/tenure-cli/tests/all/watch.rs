@@ -327,3 +327,24 @@ fn a_message_that_was_piped_in_is_kept() {
     assert_eq!(results.len(), 2, "{lines}");
     assert!(results.iter().all(|it| it["output"] == "said once"), "{lines}");
 }
+
+#[test]
+fn a_secret_stays_hidden_when_the_files_that_named_it_break() {
+    let sandbox = sandbox();
+    let config = "[hooks]\nenv = [\"SERVICE_API_KEY\"]\n";
+    sandbox.write("tenure.toml", config);
+    sandbox.write("half.toml", "[hooks]\nenv = [\"SERV");
+    let stop = "note('stop')\n    print('good bye', os.environ['SERVICE_API_KEY'])";
+    sandbox.write("hooks.py", &HOOKS.replace("note('stop')", stop));
+    let ran = sandbox.on_terminal_with(
+        &[("SERVICE_API_KEY", "sk-very-secret-1")],
+        &["run", ".", "-m", "hi", "--watch", "--trust"],
+        &[
+            ("waiting for changes", "$ cp half.toml tenure.toml"),
+            ("the running agents stay as they are", "^C"),
+        ],
+    );
+    let ran = ran.exits(130);
+    assert!(ran.stdout.contains("good bye [redacted]"), "{ran}");
+    assert!(!ran.stdout.contains("sk-very-secret"), "{ran}");
+}

@@ -93,7 +93,14 @@ fn everything_and_nothing_cannot_be_approved() {
 #[test]
 fn a_tool_of_a_server_may_come_later_and_is_noted() {
     let sandbox = clerk();
-    let ran = sandbox.run(&[RUN, &["--yes", "files__read"]].concat()).exits(5);
+    let yes = &[RUN, &["--yes", "files__read"]].concat();
+    let ran = sandbox.run(yes).exits(2);
+    ran.says("there is no tool `files__read` to say --yes to; there are: drop_note, write_note");
+    sandbox.write("tenure.toml", "[mcp.servers.files]\ncommand = [\"false\"]\n");
+    sandbox.run(yes).exits(2).says("there is no tool `files__read`");
+    sandbox.write("clerk.md", &CARD.replace("hooks:\n", "servers: [files]\nhooks:\n"));
+    sandbox.run(&[RUN, &["--yes", "file__read"]].concat()).exits(2);
+    let ran = sandbox.run(yes).exits(5);
     ran.says("note: --yes files__read: tools of MCP servers are known once those are connected");
 }
 

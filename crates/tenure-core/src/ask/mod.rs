@@ -4,6 +4,7 @@
 //! [`Asker`] of the agent, or whoever calls [`Agent::answer`](crate::agent::Agent::answer). The
 //! first answer counts.
 
+mod format;
 mod pending;
 mod schema;
 

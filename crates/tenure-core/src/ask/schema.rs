@@ -1,7 +1,8 @@
 //! Whether an answer has the form that was asked for.
 //!
 //! This is the part of JSON Schema that forms are made of: `type`, `enum`, `const`, `required`,
-//! `properties`, `additionalProperties: false`, `items`, and the bounds of numbers, texts and lists.
+//! `properties`, `additionalProperties: false`, `items`, the bounds of numbers, texts and lists, and of
+//! the formats `date`, `date-time`, `email` and `uri`.
 //! Whatever else a schema says is not looked at, and so refuses nothing.
 
 use serde_json::{Map, Value};
@@ -140,6 +141,11 @@ fn check_at(at: &str, schema: &Value, value: &Value, depth: usize) -> Result<(),
         return Err(Misfit::new(at, format!("this must be {}", shown(wanted))));
     }
     check_bounds(at, schema, value)?;
+    if let (Some(format), Value::String(text)) = (schema.get("format"), value)
+        && let Some(wanted) = format.as_str().and_then(|format| super::format::misfit(format, text))
+    {
+        return Err(Misfit::new(at, format!("{} is not {wanted}", shown(value))));
+    }
     match value {
         Value::Object(fields) => check_object(at, schema, fields, depth),
         Value::Array(items) => {

@@ -6,7 +6,7 @@ use super::tools::settled;
 use super::turn::{Continued, Turn, Work};
 use crate::agent::Inner;
 use crate::error::Error;
-use crate::event::EventKind;
+use crate::event::{EventKind, reason_of};
 use crate::hook::{Hold, Point, Points};
 use crate::kernel::{Ends, Site, sequence};
 use crate::message::Message;
@@ -173,7 +173,7 @@ impl Run {
         {
             sink.say(report.output());
         }
-        announce_end(turn, &report, duration);
+        announce_end(turn, &report, duration, work.error.as_ref());
         turn.release();
         let fatal = work.error.as_ref().is_some_and(Error::is_fatal) || inner.fatal_requested();
         let shutdown = if fatal {
@@ -209,11 +209,12 @@ fn site_of_end(turn: &Turn) -> Site<'_> {
 }
 
 #[inline]
-fn announce_end(turn: &Turn, report: &TurnReport, took: Duration) {
+fn announce_end(turn: &Turn, report: &TurnReport, took: Duration, error: Option<&Error>) {
     let inner = &turn.inner;
     if let Some(bus) = inner.listening() {
         let TurnReport { outcome, usage, .. } = *report;
-        bus.emit(inner, Some(turn), EventKind::TurnEnded { outcome, usage, took });
+        let reason = error.and_then(|error| reason_of(&error.to_string()));
+        bus.emit(inner, Some(turn), EventKind::TurnEnded { outcome, usage, took, reason });
         // With transition hooks the event went out behind them.
         if !chain_has_transitions(turn) && inner.cell.life() == Phase::Idle {
             let (from, to) = (inner.cell.turn(), Phase::Idle);

@@ -2,7 +2,7 @@
 
 use crate::context::{Cx, ModelCx};
 use crate::error::Error;
-use crate::event::EventKind;
+use crate::event::{EventKind, reason_of};
 use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
 use crate::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use crate::outcome::Outcome;
@@ -35,10 +35,11 @@ fn bounded<'a>(
 #[cold]
 async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let step = cx.site.turn.map_or(0, |turn| turn.steps_made());
-    let ended = |outcome, usage| EventKind::ModelEnded { step, outcome, usage };
-    let begun = cx
-        .site
-        .begun(|| EventKind::ModelStarted { step }, || ended(Outcome::Cancelled, Usage::default()));
+    let ended = |outcome, usage, reason| EventKind::ModelEnded { step, outcome, usage, reason };
+    let begun = cx.site.begun(
+        || EventKind::ModelStarted { step },
+        || ended(Outcome::Cancelled, Usage::default(), None),
+    );
     let result = match (cx.site.steps(), cx.site.turn) {
         (Some(log), Some(turn)) => {
             let name = cx.site.inner.blueprint.model.name();
@@ -76,8 +77,8 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
         ModelKind::answered(cx, response);
     }
     begun.ended(|| match &result {
-        Ok(response) => ended(Outcome::Ok, response.usage),
-        Err(error) => ended(error.outcome(), Usage::default()),
+        Ok(response) => ended(Outcome::Ok, response.usage, None),
+        Err(error) => ended(error.outcome(), Usage::default(), reason_of(&error.to_string())),
     });
     result
 }

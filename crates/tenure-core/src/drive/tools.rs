@@ -6,7 +6,7 @@ use crate::BoxFuture;
 use crate::agent::ToolSet;
 use crate::context::{Batch, Cx, ToolCx};
 use crate::error::Error;
-use crate::event::EventKind;
+use crate::event::{EventKind, reason_of};
 use crate::hook::Point;
 use crate::kernel::{Around, Bounded, Clocks, Kind, Leaf, Site, ToolKind, caught};
 use crate::message::{Message, ToolCall, ToolResult, ToolStatus};
@@ -203,7 +203,7 @@ async fn one_call(
     let blueprint = &turn.inner.blueprint;
     let begun = site.begun(
         || EventKind::ToolStarted { call: call.id.clone(), tool: call.name.clone() },
-        || ended(call, ToolStatus::Cancelled),
+        || ended(call, ToolStatus::Cancelled, ""),
     );
     let output = match prepare(batch.tools(site), call, batch.index) {
         Ok(mut request) => {
@@ -220,7 +220,7 @@ async fn one_call(
             };
             match around.call(&mut request).await {
                 Ok(output) => {
-                    begun.ended(|| ended(call, output.status));
+                    begun.ended(|| ended(call, output.status, &output.content));
                     let ToolRequest { id, name, .. } = request;
                     let ToolOutput { content, status } = output;
                     return Ok(ToolResult { call_id: id, name, content, status });
@@ -229,7 +229,7 @@ async fn one_call(
                     ToolOutput::denied(error.to_string())
                 }
                 Err(error) => {
-                    begun.ended(|| ended(call, ToolStatus::Cancelled));
+                    begun.ended(|| ended(call, ToolStatus::Cancelled, &error.to_string()));
                     let made = wraps.is_empty() || clocks.get(0).effects() > 0;
                     return Err(Unanswered { error, made });
                 }
@@ -237,7 +237,7 @@ async fn one_call(
         }
         Err(message) => ToolOutput::error(message),
     };
-    begun.ended(|| ended(call, output.status));
+    begun.ended(|| ended(call, output.status, &output.content));
     Ok(ToolResult {
         call_id: call.id.clone(),
         name: call.name.clone(),
@@ -246,8 +246,10 @@ async fn one_call(
     })
 }
 
-fn ended(call: &ToolCall, status: ToolStatus) -> EventKind {
-    EventKind::ToolEnded { call: call.id.clone(), tool: call.name.clone(), status }
+/// `content` is what the call came to; of one that did not end well it is the reason.
+fn ended(call: &ToolCall, status: ToolStatus, content: &str) -> EventKind {
+    let reason = if status == ToolStatus::Ok { None } else { reason_of(content) };
+    EventKind::ToolEnded { call: call.id.clone(), tool: call.name.clone(), status, reason }
 }
 
 /// Finds the tool and reads the arguments. What is wrong is for the model to read.

@@ -412,7 +412,8 @@ impl Turn {
         inner.metrics.request(took, false, 1);
         if let Some(bus) = inner.listening() {
             let (outcome, usage) = (Outcome::Abandoned, self.usage());
-            bus.emit(inner, Some(self), EventKind::TurnEnded { outcome, usage, took });
+            let reason = Some("no runtime was left to end the turn".to_owned());
+            bus.emit(inner, Some(self), EventKind::TurnEnded { outcome, usage, took, reason });
         }
         inner.charge(self.usage());
         self.tell_idle();

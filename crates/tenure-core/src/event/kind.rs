@@ -45,6 +45,9 @@ pub enum EventKind {
         usage: Usage,
         /// How long it took.
         took: Duration,
+        /// Why it did not end well, in one line.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A chat began.
     ChatStarted {
@@ -100,6 +103,9 @@ pub enum EventKind {
         outcome: Outcome,
         /// What it cost.
         usage: Usage,
+        /// Why it did not end well, in one line.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A tool call began: its wraps are about to see it.
     ToolStarted {
@@ -136,6 +142,9 @@ pub enum EventKind {
         tool: Arc<str>,
         /// How.
         status: ToolStatus,
+        /// Why it did not end well, in one line.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// A person is asked.
     Asked {
@@ -195,6 +204,24 @@ fn point_name<S: Serializer>(point: &Point, serializer: S) -> Result<S::Ok, S::E
     serializer.serialize_str(point.as_str())
 }
 
+/// No reason has more characters than this.
+const MOST_REASON: usize = 300;
+
+/// The first line of what an error says, as events tell it. What is too long is cut, but no word in
+/// the middle: half a secret is not recognised as one.
+#[cold]
+pub(crate) fn reason_of(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let Some((end, _)) = line.char_indices().nth(MOST_REASON) else {
+        return Some(line.to_owned());
+    };
+    let mut kept = &line[..end];
+    if line[end..].starts_with(|next: char| next.is_ascii_graphic()) {
+        kept = kept.trim_end_matches(|last: char| last.is_ascii_graphic());
+    }
+    Some(format!("{}…", kept.trim_end()))
+}
+
 impl EventKind {
     /// The event's name.
     pub const fn name(&self) -> &'static str {
@@ -221,5 +248,22 @@ impl EventKind {
             Self::Spawned { .. } => "agent.spawned",
             Self::ResourceLeaked { .. } => "resource.leaked",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line_of_bounded_length_and_whole_words() {
+        assert_eq!(reason_of(""), None);
+        assert_eq!(reason_of("\n  it broke \nsecond").as_deref(), Some("it broke"));
+        let exact = "é".repeat(MOST_REASON);
+        assert_eq!(reason_of(&exact).as_deref(), Some(&*exact));
+        let cut = reason_of(&"é".repeat(MOST_REASON + 1)).expect("a reason");
+        assert_eq!(cut.chars().count(), MOST_REASON + 1);
+        let text = format!("{} sk-{} more", "x".repeat(280), "s".repeat(60));
+        assert_eq!(reason_of(&text), Some(format!("{}…", "x".repeat(280))));
     }
 }

@@ -8,6 +8,7 @@ mod kind;
 
 pub(crate) use bus::Origin;
 pub use bus::{EventBus, Received, Subscriber};
+pub(crate) use kind::reason_of;
 pub use kind::{EventKind, LogStream};
 
 use crate::id::{InstanceId, RunId};

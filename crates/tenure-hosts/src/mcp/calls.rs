@@ -105,8 +105,8 @@ impl Calls {
         wake(listener);
     }
 
-    /// Hands a question to the call that it was asked in, if that is known, else to the oldest.
-    /// Without anybody to ask, the way to reply is dropped.
+    /// Hands a question to the call that it was asked in. If nobody said which one that is, the
+    /// oldest gets it. If that call is over, or there is none, the way to reply is dropped.
     pub(super) fn elicit(
         &self,
         origin: Option<&RequestId>,
@@ -115,11 +115,11 @@ impl Calls {
     ) {
         let mut open = lock(&self.open);
         let calls = &mut open.calls;
-        let is_its =
-            |entry: &Entry| entry.sent.as_ref().is_some_and(|(request, _)| Some(request) == origin);
-        let was_sent = |entry: &Entry| entry.sent.is_some();
-        let at = calls.iter().position(is_its).or_else(|| calls.iter().position(was_sent));
-        let entry = at.and_then(|at| calls.get_mut(at));
+        let is_its = |entry: &&mut Entry| match (&entry.sent, origin) {
+            (Some((request, _)), Some(origin)) => request == origin,
+            (sent, _) => sent.is_some(),
+        };
+        let entry = calls.iter_mut().find(is_its);
         let listener = entry.and_then(|entry| entry.hear(Heard::Elicit(params.into(), reply)));
         drop(open);
         wake(listener);
@@ -229,6 +229,38 @@ mod tests {
         assert!(lock(&calls.open).calls.is_empty());
     }
 
+    fn elicit(calls: &Calls, origin: Option<i64>) -> oneshot::Receiver<ElicitResult> {
+        let params = ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: String::new(),
+            url: String::new(),
+            elicitation_id: String::new(),
+        };
+        let (reply, replied) = oneshot::channel();
+        calls.elicit(origin.map(RequestId::Number).as_ref(), params, reply);
+        replied
+    }
+
+    fn is_declined(replied: &mut oneshot::Receiver<ElicitResult>) -> bool {
+        matches!(replied.try_recv(), Err(oneshot::error::TryRecvError::Closed))
+    }
+
+    #[test]
+    fn a_question_goes_to_the_call_that_it_was_asked_in_and_to_no_other() {
+        let calls = Arc::new(Calls::default());
+        let (mut one, mut two) = (sent(&calls, 1), sent(&calls, 2));
+        let mut replied = elicit(&calls, Some(2));
+        assert!(!is_declined(&mut replied));
+        assert_eq!((one.heard().len(), two.heard().len()), (0, 1));
+        let waiting = elicit(&calls, None);
+        assert_eq!((one.heard().len(), two.heard().len()), (1, 0), "nobody said which one");
+        drop((two, waiting));
+        for over in [2, 7] {
+            assert!(is_declined(&mut elicit(&calls, Some(over))), "{over} is not under way");
+            assert!(one.heard().is_empty());
+        }
+    }
+
     #[test]
     fn what_nobody_hears_is_bounded() {
         let calls = Arc::new(Calls::default());
@@ -236,16 +268,7 @@ mod tests {
         for _ in 0..2 * MOST_UNHEARD {
             calls.progress(progress(1, 0.5));
         }
-        let params = ElicitRequestParams::UrlElicitationParams {
-            meta: None,
-            message: String::new(),
-            url: String::new(),
-            elicitation_id: String::new(),
-        };
-        let (reply, mut replied) = oneshot::channel();
-        calls.elicit(None, params, reply);
-        let is_declined = matches!(replied.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert!(is_declined, "there is no room for the question");
+        assert!(is_declined(&mut elicit(&calls, None)), "there is no room for the question");
         assert_eq!(call.heard().len(), MOST_UNHEARD);
         assert!(call.heard().is_empty());
     }

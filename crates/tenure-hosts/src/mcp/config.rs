@@ -23,7 +23,34 @@ pub struct McpServer {
     /// How long a call may take, without the time that a person takes to answer; 5 minutes. `None`
     /// leaves it to the limit of the turn.
     pub call_limit: Option<Duration>,
+    /// What is asked before each start of its process.
+    pub(super) check: Option<StartCheck>,
 }
+
+/// Says whether a process may be started.
+#[derive(Clone)]
+pub(super) struct StartCheck(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl StartCheck {
+    /// Why not, if it may not.
+    pub(super) fn run(&self) -> Result<(), String> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for StartCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StartCheck")
+    }
+}
+
+impl PartialEq for StartCheck {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for StartCheck {}
 
 impl McpServer {
     /// A server with the usual limits.
@@ -35,7 +62,21 @@ impl McpServer {
             start_limit: Duration::from_secs(20),
             stop_limit: Duration::from_secs(3),
             call_limit: Some(Duration::from_secs(300)),
+            check: None,
         }
+    }
+
+    /// Asks `check` before each start of its process, also before those that follow when it has
+    /// died. The error says why it must not be started, and is what the status shows. It may read
+    /// files: it is called where that keeps nobody waiting. A server at an address is not started,
+    /// and so not checked.
+    #[must_use]
+    pub fn checked_by(
+        mut self,
+        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Some(StartCheck(Arc::new(check)));
+        self
     }
 }
 

@@ -44,12 +44,16 @@ async fn ask(cx: &ToolCx<'_>, server: &str, params: ElicitRequestParams) -> Elic
             fill_in(cx, server, &message, &schema).await
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-            let prompt = format!("`{server}` asks you to open {url}\n{message}");
-            let ask = Ask::approval(prompt, json!({ "open": url }));
-            match cx.ask(ask).await {
-                Ok(Answer::Approve | Answer::Respond(_)) => accept(None),
-                _ => decline(),
-            }
+            let prompt = format!("`{server}` asks you to open {url}\n{message}\nDo you agree?");
+            // To agree is up to a person. As an approval it would count as given with that of the
+            // call, so it is input, and only a plain yes is one.
+            let schema = json!({ "type": "boolean" });
+            let said = match cx.ask(Ask::input(prompt).schema(schema.clone())).await {
+                Ok(Answer::Edit(value)) => value,
+                Ok(Answer::Respond(text)) => read_text(&schema, &text).unwrap_or_default(),
+                Ok(Answer::Approve | Answer::Reject(_)) | Err(_) => return decline(),
+            };
+            if said == Value::Bool(true) { accept(None) } else { decline() }
         }
         _ => decline(),
     }

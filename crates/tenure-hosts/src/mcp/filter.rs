@@ -7,7 +7,7 @@ pub(super) fn passes(patterns: Option<&[String]>, name: &str) -> bool {
 
 /// Whether a pattern fits the whole name: `*` is anything, `?` one character, `[a-z]` one of these
 /// and `[!a-z]` one of the others.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);

@@ -57,11 +57,26 @@ pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether a server is on this machine.
+/// Whether a server is on this machine and needs no certificate.
 fn is_here(url: &Url) -> bool {
-    match url.host_str() {
-        Some("localhost" | "[::1]") => true,
-        Some(host) => host.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback()),
-        None => false,
+    url.scheme() == "http" && url.host_str().is_some_and(tenure_http::is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_on_this_machine_that_has_a_certificate_has_to_show_it() {
+        for (url, expected) in [
+            ("http://localhost:1/mcp", true),
+            ("http://127.0.0.2/mcp", true),
+            ("http://[::1]:1/mcp", true),
+            ("https://localhost:1/mcp", false),
+            ("https://127.0.0.1/mcp", false),
+            ("http://localhost.example/mcp", false),
+        ] {
+            assert_eq!(is_here(&Url::parse(url).expect("an address")), expected, "{url}");
+        }
     }
 }

@@ -40,7 +40,7 @@ impl AgentLifecycle for McpKeeper {
             return Ok(());
         }
         let leases: Vec<Lease> =
-            servers.iter().map(|server| Lease::take(server, cx.family_id(), cx.logger())).collect();
+            servers.iter().map(|server| Lease::take(server, &self.view, &cx)).collect();
         let ready: Vec<_> = leases.iter().map(Lease::ready).collect();
         // Registered before anything is waited for: a start that is dropped gives them back too.
         let names: Vec<_> = servers.iter().map(|server| &**server.name()).collect();

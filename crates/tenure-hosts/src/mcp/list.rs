@@ -97,6 +97,7 @@ pub(super) async fn list(peer: &Peer<RoleClient>, server: &Server) -> Result<Lis
     let (tools, prompts, resources) = futures_util::join!(tools, prompts, resources);
     let tools = tools?.into_iter().map(facts).collect();
     Ok(Lists {
+        is_known: true,
         tools,
         prompts: match prompts {
             Ok(all) => all.into_iter().map(|it| prompt(server, it)).collect(),

@@ -57,6 +57,7 @@ mod status;
 mod stdio;
 mod supervise;
 mod tool;
+mod unmatched;
 mod view;
 mod wire;
 
@@ -64,6 +65,7 @@ pub use config::{McpProtocol, McpSelection, McpServer, McpTransport};
 pub use keeper::McpKeeper;
 pub use servers::McpServers;
 pub use status::{McpPrompt, McpPromptArgument, McpResource, McpState, McpStatus};
+pub use unmatched::{McpOffer, McpUnmatched};
 pub use view::McpView;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

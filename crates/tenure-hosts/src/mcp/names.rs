@@ -30,6 +30,14 @@ impl Names {
     }
 }
 
+/// Whether a tool of a server can have this name.
+pub(super) fn may_be_of(server: &str, name: &str) -> bool {
+    let prefix: String = format!("{server}__").chars().map(fit).collect();
+    // Of a long name, only the beginning is left.
+    let kept = prefix.len().min(LONGEST - 9);
+    name.len() > kept && name.len() <= LONGEST && name.starts_with(&prefix[..kept])
+}
+
 fn fit(it: char) -> char {
     if it.is_ascii_alphanumeric() || it == '_' || it == '-' { it } else { '_' }
 }
@@ -73,5 +81,20 @@ mod tests {
         assert!(all[2].starts_with("my_files__read_file_"), "{}", all[2]);
         let mut again = Names::default();
         assert_eq!(again.name("files", &long), all[0], "the same for ever");
+    }
+
+    #[test]
+    fn a_name_tells_which_servers_it_may_be_of() {
+        let mut names = Names::default();
+        let (long, other) = ("s".repeat(70), "s".repeat(40));
+        for server in ["files", "my.files", "a__b", &long, &other] {
+            for tool in ["read", &long] {
+                let name = names.name(server, tool);
+                assert!(may_be_of(server, &name), "{server} {name}");
+            }
+        }
+        for name in ["files", "files__", "files_read", "file__read", "read", "__read", ""] {
+            assert!(!may_be_of("files", name), "{name}");
+        }
     }
 }

@@ -4,22 +4,24 @@ use super::link::Link;
 use super::lock;
 use super::status::Lists;
 use super::supervise::supervise;
-use super::{McpProtocol, McpServer, McpState, McpStatus};
+use super::{McpProtocol, McpServer, McpState, McpStatus, McpUnmatched, McpView};
 use crate::process::Environment;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tenure_core::context::Logger;
+use tenure_core::context::{InstanceCx, Logger};
 use tenure_core::event::LogStream;
 use tenure_core::{BoxError, InstanceId};
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 /// How long a call waits for a connection that is not there.
 const CALL_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a start waits at most, however long the server may take: a hook has a limit of its own.
 const START_PATIENCE: Duration = Duration::from_secs(25);
+/// How long a start waits without a word.
+const SILENCE: Duration = Duration::from_secs(2);
 /// What a start may take beyond its limit: finding out why it failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What a close may take beyond its limit: killing and reaping.
@@ -36,6 +38,10 @@ pub(super) struct Server {
     link: Mutex<Option<Arc<Link>>>,
     lists: Mutex<Lists>,
     version: AtomicU64,
+    /// The patterns of which it has been said that they match nothing.
+    complained: Mutex<Vec<McpUnmatched>>,
+    /// The attempt of which it has been said that it is waited for.
+    announced: Mutex<Option<u64>>,
     /// Somebody wants the connection now: whoever waits to try again stops waiting.
     pub(super) kick: Notify,
     /// The protocol that it was found to speak.
@@ -54,6 +60,8 @@ struct Holder {
     id: u64,
     family: InstanceId,
     logger: Logger,
+    /// What it takes of the server.
+    view: McpView,
 }
 
 /// How the connection is.
@@ -65,6 +73,8 @@ pub(super) struct Current {
     pub(super) error: Option<String>,
     protocol: Option<String>,
     pid: Option<u32>,
+    /// When it is tried again.
+    retry_at: Option<Instant>,
     /// Whether it is open still, but not for long.
     is_closing: bool,
 }
@@ -87,6 +97,8 @@ impl Server {
             link: Mutex::default(),
             lists: Mutex::default(),
             version: AtomicU64::new(0),
+            complained: Mutex::default(),
+            announced: Mutex::default(),
             kick: Notify::new(),
             era: Mutex::default(),
         }
@@ -97,9 +109,56 @@ impl Server {
     }
 
     pub(super) fn status(&self) -> McpStatus {
-        let Current { state, error, protocol, pid, .. } = self.current.borrow().clone();
-        let tools = lock(&self.lists).tools.len();
-        McpStatus { name: self.name().clone(), state, tools, protocol, error, pid }
+        let views = self.views();
+        self.status_for(&views.iter().collect::<Vec<_>>())
+    }
+
+    /// How it is, with what these take of it.
+    pub(super) fn status_for(&self, views: &[&McpView]) -> McpStatus {
+        let Current { state, error, protocol, pid, retry_at, .. } = self.current.borrow().clone();
+        let lists = self.lists();
+        let is_taken = |tool: &str| views.iter().any(|view| view.takes(self, tool));
+        McpStatus {
+            name: self.name().clone(),
+            state,
+            tools: lists.tools.len(),
+            taken: lists.tools.iter().filter(|tool| is_taken(&tool.name)).count(),
+            prompts: lists.prompts.len(),
+            unmatched: self.unmatched(views, &lists),
+            retry_in: retry_at.map(|at| at.saturating_duration_since(Instant::now())),
+            protocol,
+            error,
+            pid,
+        }
+    }
+
+    /// What those see that need it.
+    fn views(&self) -> Vec<McpView> {
+        lock(&self.held).holders.iter().map(|holder| holder.view.clone()).collect()
+    }
+
+    /// The patterns of these that match nothing, each once.
+    fn unmatched(&self, views: &[&McpView], lists: &Lists) -> Vec<McpUnmatched> {
+        let mut found: Vec<McpUnmatched> = Vec::new();
+        for unmatched in views.iter().flat_map(|view| view.unmatched(self, lists)) {
+            if !found.contains(&unmatched) {
+                found.push(unmatched);
+            }
+        }
+        found
+    }
+
+    /// Says which patterns match nothing, of each once.
+    fn complain(&self) {
+        let (views, lists) = (self.views(), self.lists());
+        let now = self.unmatched(&views.iter().collect::<Vec<_>>(), &lists);
+        let known = std::mem::replace(&mut *lock(&self.complained), now.clone());
+        let is_known = |it: &McpUnmatched| {
+            known.iter().any(|old| old.offer == it.offer && old.pattern == it.pattern)
+        };
+        for unmatched in now.iter().filter(|it| !is_known(it)) {
+            self.say(&unmatched.to_string());
+        }
     }
 
     /// A number that is another one whenever the tools are others.
@@ -120,6 +179,7 @@ impl Server {
         if changed {
             self.version.fetch_add(1, Ordering::Release);
         }
+        self.complain();
     }
 
     /// What goes wrong while the connection stands, or that all is well again.
@@ -135,6 +195,7 @@ impl Server {
         // What went wrong last stays known until it is put right.
         self.current.send_modify(|current| {
             current.state = McpState::Connecting;
+            current.retry_at = None;
             current.is_closing = false;
         });
     }
@@ -154,19 +215,24 @@ impl Server {
         self.current.send_modify(|current| current.is_closing = true);
     }
 
-    /// The connection could not be opened, or was lost.
-    pub(super) fn failed(&self, error: String) {
+    /// The connection could not be opened, or was lost. It is tried again after `pause`.
+    pub(super) fn failed(&self, error: String, pause: Duration) {
         *lock(&self.link) = None;
         let error = self.config.transport.redacted(error);
         let known = self.current.borrow().error.as_deref() == Some(&error);
         if known {
             tracing::debug!(target: "tenure::mcp", server = &**self.name(), "{error}");
         } else {
-            self.say(&error);
+            let meanwhile = match self.lists().is_known {
+                true => "calls of its tools wait for it and then fail",
+                false => "until it is there, its tools are missing",
+            };
+            self.say(&format!("{error}; it is tried again, and {meanwhile}"));
         }
         self.current.send_modify(|current| {
             let (state, ended) = (McpState::Failed, current.ended + 1);
-            *current = Current { state, ended, error: Some(error), ..Current::default() };
+            let (error, retry_at) = (Some(error), Some(Instant::now() + pause));
+            *current = Current { state, ended, error, retry_at, ..Current::default() };
         });
     }
 
@@ -181,6 +247,17 @@ impl Server {
     pub(super) fn say(&self, line: &str) {
         tracing::warn!(target: "tenure::mcp", server = &**self.name(), "{line}");
         self.log(LogStream::Host, line);
+    }
+
+    /// Says that it is waited for, of each attempt once.
+    fn announce(&self, limit: Duration) {
+        let attempt = Some(self.current.borrow().ended);
+        if std::mem::replace(&mut *lock(&self.announced), attempt) == attempt {
+            return;
+        }
+        let line = format!("waiting for tool server `{}` (up to {limit:?})", self.name());
+        tracing::info!(target: "tenure::mcp", server = &**self.name(), "{line}");
+        self.log(LogStream::Host, &line);
     }
 
     /// Announces a line that the server printed, once for each family that needs it.
@@ -209,6 +286,7 @@ impl Server {
         let may_leave = *self.leases.borrow() == 0;
         if may_leave {
             held.is_attended = false;
+            lock(&self.complained).clear();
             self.idle();
         }
         may_leave
@@ -264,11 +342,12 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Takes a lease. The first one begins to connect, and each tries again what has failed before.
-    pub(super) fn take(server: &Arc<Server>, family: InstanceId, logger: Logger) -> Self {
+    pub(super) fn take(server: &Arc<Server>, view: &McpView, cx: &InstanceCx<'_>) -> Self {
+        let (family, logger, view) = (cx.family_id(), cx.logger(), view.clone());
         let mut held = lock(&server.held);
         held.last_id += 1;
         let id = held.last_id;
-        held.holders.push(Holder { id, family, logger });
+        held.holders.push(Holder { id, family, logger, view });
         server.leases.send_modify(|count| *count += 1);
         let seen = server.current.borrow().ended;
         if !held.is_attended {
@@ -285,11 +364,22 @@ impl Lease {
         let (server, seen) = (self.server.clone(), self.seen);
         async move {
             let mut current = server.current.subscribe();
-            let known = current.wait_for(|now| now.is_open() || now.ended > seen);
-            let patience = (server.config.start_limit + AFTER_FAILURE).min(START_PATIENCE);
-            if timeout(patience, known).await.is_err() {
-                server.say("it is still starting; its tools come later");
+            let known = async {
+                // The sender is ours, so this cannot fail.
+                let _ = current.wait_for(|now| now.is_open() || now.ended > seen).await;
+            };
+            let mut known = std::pin::pin!(known);
+            let limit = server.config.start_limit;
+            let patience = (limit + AFTER_FAILURE).min(START_PATIENCE);
+            if timeout(SILENCE.min(patience), &mut known).await.is_err() {
+                server.announce(limit.min(START_PATIENCE));
+                if timeout(patience.saturating_sub(SILENCE), known).await.is_err() {
+                    server.say("it is still starting; its tools come later");
+                    return;
+                }
             }
+            // Whoever comes to a connection that is open already has filters of its own.
+            server.complain();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The servers of a team.
 
+use super::names::may_be_of;
 use super::server::Server;
 use super::{McpSelection, McpServer, McpStatus, McpView};
 use crate::process::Environment;
@@ -40,7 +41,13 @@ impl McpServers {
         McpView::new(selections.into_iter().filter_map(known).collect())
     }
 
-    /// How each server is, in the order of their names.
+    /// Whether a name could be that of a tool of one of the servers, as agents call them:
+    /// `<server>__<tool>`. Which tools there are is known once a server is connected.
+    pub fn may_have(&self, tool: &str) -> bool {
+        self.servers.keys().any(|server| may_be_of(server, tool))
+    }
+
+    /// How each server is, in the order of their names, with what the agents take that run.
     pub fn status(&self) -> Vec<McpStatus> {
         self.servers.values().map(|server| server.status()).collect()
     }

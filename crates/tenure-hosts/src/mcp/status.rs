@@ -1,7 +1,9 @@
 //! What is known of a server: how it is, and what it offers.
 
+use super::McpUnmatched;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::tool::Effect;
 
 /// How a server is.
@@ -14,6 +16,14 @@ pub struct McpStatus {
     pub state: McpState,
     /// How many tools it has; the last count that is known.
     pub tools: usize,
+    /// How many of its tools are taken, by the agents that run or by the one that was asked for.
+    pub taken: usize,
+    /// How many prompts it has; the last count that is known.
+    pub prompts: usize,
+    /// The patterns of filters that match nothing of what it offers.
+    pub unmatched: Vec<McpUnmatched>,
+    /// When it is tried again, if it failed.
+    pub retry_in: Option<Duration>,
     /// The version of the protocol, once connected.
     pub protocol: Option<String>,
     /// What went wrong last, if that has not been put right since.
@@ -109,6 +119,8 @@ pub(super) struct ToolFacts {
 /// The last good lists of a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lists {
+    /// Whether they have been read at all.
+    pub(super) is_known: bool,
     pub(super) tools: Arc<[ToolFacts]>,
     pub(super) prompts: Arc<[McpPrompt]>,
     pub(super) resources: Arc<[McpResource]>,

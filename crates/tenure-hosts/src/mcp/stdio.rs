@@ -109,21 +109,24 @@ impl Child {
             self.process.terminate();
             is_over = timeout_at(since + limit, self.process.wait()).await.is_ok();
         }
-        if is_over {
-            self.sweep().await;
-        } else {
+        if !is_over {
             self.server.say("it did not end by itself and was killed");
-            self.process.kill();
+        }
+        self.process.kill();
+        if !is_over {
             let _ = timeout(AFTERMATH, self.process.wait()).await;
         }
+        self.sweep().await;
         self.ended.cancel();
     }
 
-    /// Kills what a process that has ended left behind.
+    /// Kills what the process left behind, and waits until all that was killed is gone.
     async fn sweep(&mut self) {
-        self.process.kill();
-        let leftovers = self.leftovers.clone();
-        let _ = self.server.tracker.spawn_blocking(move || leftovers.kill()).await;
+        let (leftovers, victims) = (self.leftovers.clone(), self.process.victims());
+        let ending = self.server.tracker.spawn_blocking(move || leftovers.end(victims));
+        if let Ok(false) = ending.await {
+            self.server.say("something that it started was killed and is not gone yet");
+        }
     }
 }
 

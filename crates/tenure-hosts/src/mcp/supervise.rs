@@ -67,19 +67,20 @@ pub(super) async fn supervise(server: Arc<Server>) {
                 if since.elapsed() >= GOOD_LIFE || backoff.0.is_none() {
                     // The first time it is opened again at once.
                     backoff = Backoff(Some(FIRST_PAUSE / 2));
-                    server.failed(why);
+                    server.failed(why, Duration::ZERO);
                     continue;
                 }
                 why
             }
             Err(why) => why,
         };
-        server.failed(failed);
+        let pause = backoff.next();
+        server.failed(failed, pause);
         tokio::select! {
             biased;
             () = server.unwanted() => {}
             () = server.kick.notified() => {}
-            () = sleep(backoff.next()) => {}
+            () = sleep(pause) => {}
         }
     }
     attendance.0 = None;

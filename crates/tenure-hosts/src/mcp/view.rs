@@ -3,8 +3,10 @@
 use super::filter::passes;
 use super::names::Names;
 use super::server::Server;
+use super::status::Lists;
 use super::tool::{McpTool, ReadResource};
-use super::{McpKeeper, McpPrompt, McpResource, McpSelection, content};
+use super::unmatched::{McpUnmatched, unmatched};
+use super::{McpKeeper, McpPrompt, McpResource, McpSelection, McpStatus, content};
 use crate::HostError;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,6 +49,26 @@ impl McpView {
     /// The hook that holds the connections open. Register it before hooks that use the tools.
     pub fn keeper(&self) -> McpKeeper {
         McpKeeper::new(self.clone())
+    }
+
+    /// How each server of this agent is, with what this agent takes of it.
+    pub fn status(&self) -> Vec<McpStatus> {
+        self.servers().iter().map(|server| server.status_for(&[self])).collect()
+    }
+
+    /// Whether this agent takes a tool of a server.
+    pub(super) fn takes(&self, server: &Server, tool: &str) -> bool {
+        let mut parts = self.parts_of(server);
+        parts.any(|part| passes(part.wanted.tools.as_deref(), tool))
+    }
+
+    /// The patterns that match nothing of what a server offers.
+    pub(super) fn unmatched(&self, server: &Server, lists: &Lists) -> Vec<McpUnmatched> {
+        self.parts_of(server).flat_map(|part| unmatched(&part.wanted, lists)).collect()
+    }
+
+    fn parts_of(&self, server: &Server) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.server.name() == server.name())
     }
 
     /// The prompts, as they are known.

@@ -1,6 +1,6 @@
 //! One process, in a group of its own.
 
-use super::tree::{self, MARK};
+use super::tree::{self, MARK, Victim};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
@@ -75,13 +75,21 @@ pub(crate) struct Process {
     /// Whether its group has been killed. Once it has ended, that is done once and at once: later
     /// its number may be somebody else's.
     is_swept: bool,
+    /// Whom killing it has killed.
+    victims: Vec<Victim>,
     tracker: TaskTracker,
 }
+
+/// How long somebody who was killed may take to end, for whoever waits for that.
+const DYING: Duration = Duration::from_millis(700);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// What a process may leave behind that left its group, and is known by its mark alone.
 #[derive(Clone)]
 pub(crate) struct Leftovers {
     mark: Box<str>,
+    group: u32,
     /// When the process started: nothing older is looked at.
     started: u64,
 }
@@ -90,6 +98,35 @@ impl Leftovers {
     /// Kills it. That takes milliseconds, since it looks at every process there is.
     pub(crate) fn kill(&self) {
         tree::kill_marked(&self.mark, self.started);
+    }
+
+    /// Kills it, and waits until it is gone, and the group and these victims with it; but not for
+    /// long. Says whether all are gone.
+    pub(crate) fn end(&self, mut victims: Vec<Victim>) -> bool {
+        victims.extend(tree::kill_marked(&self.mark, self.started));
+        soon(|| tree::are_gone(&victims, self.group, self.started))
+    }
+}
+
+/// Whether something happens within the time that dying takes.
+fn soon(mut done: impl FnMut() -> bool) -> bool {
+    let since = Instant::now();
+    while !done() {
+        if since.elapsed() >= DYING {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
+/// A process that was killed and is to be reaped. If the runtime that waits for it ends before
+/// that, whoever drops it waits instead: what is killed ends a moment later, not at once.
+struct Dying(Child);
+
+impl Drop for Dying {
+    fn drop(&mut self) {
+        soon(|| !matches!(self.0.try_wait(), Ok(None)));
     }
 }
 
@@ -121,7 +158,7 @@ impl Process {
             .spawn()?;
         let pid = child.id().unwrap_or_default();
         let (child, tracker) = (Some(child), tracker.clone());
-        Ok(Self { child, pid, mark, ended: None, is_swept: false, tracker })
+        Ok(Self { child, pid, mark, ended: None, is_swept: false, victims: Vec::new(), tracker })
     }
 
     /// The process's id, which is its group's too.
@@ -146,7 +183,8 @@ impl Process {
 
     /// What it leaves behind when it has ended by itself.
     pub(crate) fn leftovers(&self) -> Leftovers {
-        Leftovers { mark: self.mark.clone(), started: tree::start_of(self.pid) }
+        let (mark, group) = (self.mark.clone(), self.pid);
+        Leftovers { mark, group, started: tree::start_of(self.pid) }
     }
 
     /// Waits until the process itself has ended; what it started may live on until this is dropped.
@@ -173,11 +211,16 @@ impl Process {
     /// Kills the process, its group and everything that descends from it, now.
     pub(crate) fn kill(&mut self) {
         match self.ended {
-            None => tree::kill_tree(self.pid, &self.mark),
+            None => self.victims.extend(tree::kill_tree(self.pid, &self.mark)),
             Some(_) if !self.is_swept => tree::kill_group(self.pid),
             Some(_) => {}
         }
         self.is_swept = true;
+    }
+
+    /// Whom killing it has killed; once.
+    pub(crate) fn victims(&mut self) -> Vec<Victim> {
+        std::mem::take(&mut self.victims)
     }
 }
 
@@ -188,22 +231,13 @@ impl Drop for Process {
         if self.ended.is_some() || matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
-        match Handle::try_current() {
-            Ok(runtime) => {
-                let reap = async move {
-                    let _ = child.wait().await;
-                };
-                drop(self.tracker.spawn_on(reap, &runtime));
-            }
-            // Nobody is left to wait for it; it has been killed, so it does not take long.
-            Err(_) => {
-                for _ in 0..100 {
-                    if !matches!(child.try_wait(), Ok(None)) {
-                        break;
-                    }
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
+        let mut dying = Dying(child);
+        // Without a runtime nobody is left to wait for it, and it is waited for here.
+        if let Ok(runtime) = Handle::try_current() {
+            let reap = async move {
+                let _ = dying.0.wait().await;
+            };
+            drop(self.tracker.spawn_on(reap, &runtime));
         }
     }
 }

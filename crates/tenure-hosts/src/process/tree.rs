@@ -31,13 +31,24 @@ fn group_id(leader: u32) -> Option<Pid> {
     (rustix::process::getpgrp() != pid).then_some(pid)
 }
 
+/// A process for ever: its id, and when it started.
+pub(super) type Victim = (u32, u64);
+
 #[cfg(not(target_os = "linux"))]
-pub(super) fn kill_tree(root: u32, _mark: &str) {
+pub(super) fn kill_tree(root: u32, _mark: &str) -> Vec<Victim> {
     kill_group(root);
+    Vec::new()
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn kill_marked(_mark: &str, _started: u64) {}
+pub(super) fn kill_marked(_mark: &str, _started: u64) -> Vec<Victim> {
+    Vec::new()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn are_gone(_victims: &[Victim], _group: u32, _started: u64) -> bool {
+    true
+}
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn start_of(_pid: u32) -> u64 {
@@ -50,11 +61,11 @@ pub(super) fn own_start() -> u64 {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{kill_marked, kill_tree, own_start, start_of};
+pub(super) use linux::{are_gone, kill_marked, kill_tree, own_start, start_of};
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{MARK, kill_group};
+    use super::{MARK, Victim, kill_group};
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
     use std::collections::{HashMap, HashSet};
 
@@ -76,24 +87,35 @@ mod linux {
     /// Kills `root`, its group and everything that descends from it.
     ///
     /// It looks before it kills, since a chain of parents breaks where one of them ends, and looks
-    /// again until it finds nobody new.
-    pub(in super::super) fn kill_tree(root: u32, mark: &str) {
+    /// again until it finds nobody new. Returns whom it killed.
+    pub(in super::super) fn kill_tree(root: u32, mark: &str) -> Vec<Victim> {
         let Some(started) = stat(root).map(|stat| stat.start) else {
-            return kill_group(root);
+            kill_group(root);
+            return Vec::new();
         };
-        cut(Some(root), mark, started);
+        cut(Some(root), mark, started)
     }
 
     /// Kills what has the mark, and everything that descends from it. The root itself, which
-    /// started then, has been reaped: its number may be somebody else's by now.
-    pub(in super::super) fn kill_marked(mark: &str, started: u64) {
-        cut(None, mark, started);
+    /// started then, has been reaped: its number may be somebody else's by now. Returns whom it killed.
+    pub(in super::super) fn kill_marked(mark: &str, started: u64) -> Vec<Victim> {
+        cut(None, mark, started)
     }
 
-    fn cut(root: Option<u32>, mark: &str, started: u64) {
+    /// Whether these have ended, and what is in the group of a leader who started then. One that
+    /// was killed ends a moment later, and cannot be known by its mark in between.
+    pub(in super::super) fn are_gone(victims: &[Victim], group: u32, started: u64) -> bool {
+        let lives = |(pid, start): &Victim| {
+            stat(*pid).is_some_and(|now| now.start == *start && !now.is_dead)
+        };
+        let mut all = processes().filter(|it| it.start >= started && !it.is_dead);
+        !victims.iter().any(lives) && !all.any(|it| it.group == group)
+    }
+
+    fn cut(root: Option<u32>, mark: &str, started: u64) -> Vec<Victim> {
         let mark = format!("{MARK}={mark}");
         let mut strangers = HashSet::new();
-        let mut killed: HashSet<(u32, u64)> = HashSet::new();
+        let mut killed: HashSet<Victim> = HashSet::new();
         for _ in 0..MOST_ROUNDS {
             let found = family(root, started, &mark, &killed, &mut strangers);
             if let Some(root) = root {
@@ -110,6 +132,7 @@ mod linux {
                 break;
             }
         }
+        killed.into_iter().collect()
     }
 
     /// Those alive that belong to `root`, itself included, or that have the mark.
@@ -119,15 +142,15 @@ mod linux {
         root: Option<u32>,
         started: u64,
         mark: &str,
-        killed: &HashSet<(u32, u64)>,
-        strangers: &mut HashSet<(u32, u64)>,
+        killed: &HashSet<Victim>,
+        strangers: &mut HashSet<Victim>,
     ) -> Vec<Stat> {
         // Nothing older than the root descends from it.
         let all: Vec<_> = processes().filter(|it| it.start >= started).collect();
         let by_pid: HashMap<u32, &Stat> = all.iter().map(|it| (it.pid, it)).collect();
         let mut ours: HashSet<u32> = root.into_iter().collect();
         ours.extend(all.iter().filter(|it| Some(it.group) == root).map(|it| it.pid));
-        let lives = |id: &&(u32, u64)| by_pid.get(&id.0).is_some_and(|it| it.start == id.1);
+        let lives = |id: &&Victim| by_pid.get(&id.0).is_some_and(|it| it.start == id.1);
         ours.extend(killed.iter().filter(lives).map(|(pid, _)| *pid));
         for it in &all {
             let id = (it.pid, it.start);

@@ -74,7 +74,7 @@ pub(super) struct Incoming {
     pub(super) e: Option<String>,
     /// Where it raised.
     pub(super) trace: Option<String>,
-    /// It raised what this `next` had raised.
+    /// It raised what this `next`, or this question that was cancelled, had raised.
     pub(super) passed: Option<u64>,
     /// What it changed in the agent's state.
     pub(super) state: Option<Map<String, Value>>,

@@ -2,8 +2,9 @@
 
 use crate::support::{Lab, Ours, call, eventually};
 use serde_json::json;
+use tenure_core::event::LogStream;
 use tenure_core::tool::ToolSource;
-use tenure_hosts::mcp::McpState;
+use tenure_hosts::mcp::{McpOffer, McpSelection, McpState};
 
 fn has_added(lab: &Lab) -> bool {
     lab.tools().contains(&"ours__added".to_owned())
@@ -83,4 +84,46 @@ async fn the_same_list_after_a_reconnect_is_no_change() {
     assert_eq!(ours.left("starts").len(), 2);
     assert_eq!(lab.view.version(), before);
     agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_filter_that_matches_nothing_is_named_once_and_counted() {
+    let ours = Ours::new("plain");
+    let wanted = McpSelection::all("ours").tools(["eccho", "pid"]);
+    let mut lab = Lab::with(vec![ours.server()], vec![wanted]);
+    let first = lab.started().await;
+    let second = lab.started().await;
+    let status = lab.status();
+    let expected = format!(
+        "`eccho` matches none of the {} tools of `ours`; did you mean `echo`?",
+        status.tools
+    );
+    let said: Vec<_> =
+        lab.logged().into_iter().filter(|(_, line)| line.contains("eccho")).collect();
+    // The second agent has the same filter, and it has been said already.
+    assert_eq!(said, [(LogStream::Host, format!("ours: {expected}"))]);
+    let unmatched: Vec<_> = status.unmatched.iter().map(ToString::to_string).collect();
+    assert_eq!(unmatched, [expected]);
+    assert_eq!(status.unmatched[0].offer, McpOffer::Tools);
+    assert_eq!(status.taken, lab.tools().len());
+    assert!(status.taken < status.tools, "{status:?}");
+    // Somebody who takes everything misses nothing.
+    let all = lab.servers.view(vec![McpSelection::all("ours")]).status().remove(0);
+    assert_eq!((all.taken, all.unmatched.len()), (all.tools, 0));
+    second.shutdown().await;
+    first.shutdown().await;
+    assert_eq!(lab.status().taken, 0, "nobody takes anything");
+}
+
+#[tokio::test]
+async fn whoever_comes_to_an_open_connection_hears_of_its_own_filters() {
+    let ours = Ours::new("plain");
+    let mut lab = Lab::new([ours.server()]);
+    let first = lab.started().await;
+    lab.view = lab.servers.view(vec![McpSelection::all("ours").tools(["zebra"])]);
+    let second = lab.started().await;
+    let said = lab.logged();
+    assert!(said.iter().any(|(_, line)| line.contains("`zebra` matches none of the")), "{said:?}");
+    second.shutdown().await;
+    first.shutdown().await;
 }

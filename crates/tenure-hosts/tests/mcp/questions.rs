@@ -1,11 +1,15 @@
 //! Questions that a server has while it is called.
 
 use crate::support::{Lab, Ours, bounded, call, eventually, results};
+use async_trait::async_trait;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tenure_core::ask::{Answer, PendingAsk};
+use tenure_core::context::TurnCx;
+use tenure_core::hook::{AgentLifecycle, HookAction, HookError, Point, Points};
+use tenure_core::model::ModelResponse;
 use tenure_models::Scripted;
 
 #[tokio::test]
@@ -50,22 +54,87 @@ async fn an_answer_that_does_not_fit_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn an_address_is_shown_exactly_and_a_yes_accepts_it() {
+async fn an_address_is_shown_exactly_and_only_a_yes_accepts_it() {
     let url = "https://host.example/login?state=a%20b&next=%2F";
-    for (answer, expected) in
-        [(Answer::Approve, "accept None"), (Answer::Reject("no".into()), "decline None")]
-    {
-        let ours = Ours::new("plain");
-        let lab = Lab::new([ours.server()]);
+    let ours = Ours::new("plain");
+    let lab = Lab::new([ours.server()]);
+    for (answer, expected) in [
+        (Answer::Respond("true".into()), "accept None"),
+        (Answer::Edit(json!(true)), "accept None"),
+        (Answer::Respond("false".into()), "decline None"),
+        (Answer::Respond("I did not open it".into()), "decline None"),
+        (Answer::Edit(json!({ "open": url })), "decline None"),
+        (Answer::Approve, "decline None"),
+        (Answer::Reject("no".into()), "decline None"),
+    ] {
+        let given = answer.clone();
         let asker = move |ask: &PendingAsk| {
             assert!(ask.ask.prompt.contains(url), "{}", ask.ask.prompt);
-            assert!(ask.ask.is_approval());
-            Some(answer.clone())
+            assert!(!ask.ask.is_approval(), "approval in advance does not answer it");
+            Some(given.clone())
         };
         let agent = lab.start(lab.agent().on_ask(asker)).await;
-        assert_eq!(call(&agent, "ours__visit", json!({ "url": url })).await, expected);
+        let said = call(&agent, "ours__visit", json!({ "url": url })).await;
+        assert_eq!(said, expected, "{answer:?}");
         agent.shutdown().await;
     }
+}
+
+/// Approves every call in advance.
+struct Approves;
+
+#[async_trait]
+impl AgentLifecycle for Approves {
+    fn points(&self) -> Points {
+        Point::AfterModel.into()
+    }
+
+    async fn after_model(
+        &self,
+        _cx: TurnCx<'_>,
+        _response: &ModelResponse,
+    ) -> Result<HookAction, HookError> {
+        Ok(HookAction::Approve)
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_approved_in_advance_opens_no_address() {
+    let ours = Ours::new("plain");
+    let lab = Lab::new([ours.server()]);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let asker = move |_: &PendingAsk| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(Answer::Reject("no".into()))
+    };
+    let agent = lab.start(lab.agent().with_lifecycle(Approves).on_ask(asker)).await;
+    let given = json!({ "url": "https://host.example/login" });
+    assert_eq!(call(&agent, "ours__visit", given).await, "decline None");
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "the person was asked all the same");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_yes_to_a_form_sends_what_the_form_says_only_if_that_fits() {
+    let ours = Ours::new("plain");
+    let lab = Lab::new([ours.server()]);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let asker = move |_: &PendingAsk| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(Answer::Approve)
+    };
+    let agent = lab.start(lab.agent().on_ask(asker)).await;
+    // Without a default, and with one that is too short.
+    for given in [json!({ "question": "Who?" }), json!({ "question": "Who?", "default": "A" })] {
+        let before = asked.swap(0, Ordering::Relaxed);
+        assert_eq!(call(&agent, "ours__ask", given.clone()).await, "decline None", "{given}");
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "asked again, {before} before");
+    }
+    let given = json!({ "question": "Who?", "default": "Ada" });
+    assert_eq!(call(&agent, "ours__ask", given).await, "accept Ada");
+    agent.shutdown().await;
 }
 
 #[tokio::test]

@@ -127,8 +127,12 @@ def call_tool(id, params):
             text(id, "%s %s %s" % (params["requestState"], said["action"],
                                    said.get("content", {}).get("name")))
     elif name == "ask":
+        form = FORM
+        if "default" in given:
+            field = {**FORM["properties"]["name"], "default": given["default"]}
+            form = {**FORM, "properties": {"name": field}}
         request("elicitation/create", {"mode": "form", "message": given["question"],
-                                       "requestedSchema": FORM}, id)
+                                       "requestedSchema": form}, id)
     elif name == "later":
         text(id, "later")
         request("elicitation/create", {"mode": "form", "message": "Still there?",
@@ -184,6 +188,8 @@ def handle(message):
                {"notifications": {"toolsListChanged": True}})
     elif method == "tools/list":
         list_tools(id, params)
+        if MODE == "brief":
+            os._exit(4)
     elif method == "tools/call":
         call_tool(id, params)
     elif method == "notifications/cancelled":

@@ -2,6 +2,8 @@
 
 use crate::support::{Lab, Ours, bounded, call, eventually, is_alive};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::event::LogStream;
 use tenure_hosts::mcp::{McpServer, McpState, McpTransport};
@@ -47,6 +49,10 @@ async fn a_server_that_dies_at_its_start_says_why_and_is_tried_again() {
     };
     assert!(said(LogStream::Stderr, "ours: cannot reach the database"), "{logged:?}");
     assert!(said(LogStream::Host, "ours: the tool server cannot be reached"), "{logged:?}");
+    assert!(said(
+        LogStream::Host,
+        "it is tried again, and until it is there, its tools are missing"
+    ));
     bounded("the shutdown", agent.shutdown()).await;
     let tried = ours.left("starts").len();
     tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -133,4 +139,62 @@ async fn an_agent_that_is_dropped_without_a_shutdown_leaves_no_process() {
     drop(agent);
     eventually("its process is gone", || !is_alive(&pid)).await;
     eventually("nobody holds it", || lab.status().state == McpState::Idle).await;
+}
+
+#[tokio::test]
+async fn a_start_that_waits_says_for_whom_and_the_status_says_when_it_is_tried_again() {
+    let (good, silent) = (Ours::new("plain"), Ours::new("silent"));
+    let mut hanging = McpServer::new("silent", silent.transport());
+    hanging.start_limit = Duration::from_secs(3);
+    let mut lab = Lab::new([good.server(), hanging]);
+    let agent = lab.started().await;
+    let waiting: Vec<_> =
+        lab.logged().into_iter().filter(|(_, line)| line.contains("waiting")).collect();
+    let expected = "silent: waiting for tool server `silent` (up to 3s)".to_owned();
+    assert_eq!(waiting, [(LogStream::Host, expected)]);
+    let [ours, silenced] = &lab.servers.status()[..] else { panic!("two servers") };
+    assert_eq!((ours.state, ours.retry_in), (McpState::Connected, None));
+    assert_eq!(silenced.state, McpState::Failed);
+    let pause = silenced.retry_in.expect("it is tried again");
+    assert!(pause <= Duration::from_secs(1), "{pause:?}");
+    eventually("it is tried again", || {
+        let silenced = lab.servers.status().remove(1);
+        silenced.state == McpState::Connecting && silenced.retry_in.is_none()
+    })
+    .await;
+    bounded("the shutdown", agent.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_once_it_is_connected_is_not_started_all_the_time() {
+    let ours = Ours::new("brief");
+    let lab = Lab::new([ours.server()]);
+    let agent = lab.started().await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let starts = ours.left("starts").len();
+    // At once, and then after half a second, one second and two.
+    assert!((3..=5).contains(&starts), "{starts} starts");
+    bounded("the shutdown", agent.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_process_is_checked_before_each_start_and_not_started_if_that_fails() {
+    let ours = Ours::new("plain");
+    let may_start = Arc::new(AtomicBool::new(true));
+    let may = may_start.clone();
+    let server = ours.server().checked_by(move || match may.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("`server.py` changed".to_owned()),
+    });
+    assert!(!format!("{server:?}").is_empty());
+    let lab = Lab::new([server]);
+    let agent = lab.started().await;
+    assert_eq!(call(&agent, "ours__echo", json!({ "text": "tea" })).await, "tea");
+    may_start.store(false, Ordering::Relaxed);
+    call(&agent, "ours__die", json!({})).await;
+    let said = call(&agent, "ours__echo", json!({ "text": "tea" })).await;
+    assert!(said.contains("`server.py` changed"), "{said}");
+    assert_eq!(lab.status().state, McpState::Failed);
+    assert_eq!(ours.left("starts").len(), 1, "it was tried again, and nothing was run");
+    agent.shutdown().await;
 }

@@ -33,6 +33,8 @@ pub(super) struct DraftCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
+    /// Whether the server says that nothing of it is missing, also if the answer was cut.
+    pub(super) complete: bool,
     pub(super) continuation: Option<Value>,
 }
 
@@ -45,8 +47,10 @@ impl Draft {
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
         // What was withheld must not be called either.
         for draft in self.calls.into_iter().filter(|_| !refused) {
-            let Some(arguments) = object(&draft.arguments) else {
-                // What is not finished must not be called.
+            // What is not finished must not be called. In an answer that was cut, arguments that
+            // are missing are not none, and those that can be read need not be all.
+            let complete = !cut || draft.complete && !draft.arguments.trim().is_empty();
+            let Some(arguments) = object(&draft.arguments).filter(|_| complete) else {
                 return Err(if cut {
                     let what = "the answer ran into its token limit in the middle of a tool call; \
                                 raise max_tokens";
@@ -103,6 +107,11 @@ fn object(text: &str) -> Option<String> {
         return Some("{}".to_owned());
     }
     serde_json::from_str::<Map<String, Value>>(text).is_ok().then(|| text.to_owned())
+}
+
+/// Whether the arguments of a call are an object that holds something.
+pub(super) fn is_filled(arguments: &Value) -> bool {
+    arguments.as_object().is_some_and(|fields| !fields.is_empty())
 }
 
 /// The JSON of an answer, also where the model put it between fences.

@@ -104,10 +104,12 @@ impl Price {
 pub struct Timeouts {
     /// From the request to the head of a streamed answer.
     pub head: Duration,
-    /// Between two pieces of an answer that has begun.
+    /// Between two pieces of an answer that has begun. `None` is no limit, also to how long a
+    /// streamed answer may not go on.
     pub idle: Option<Duration>,
-    /// From the request to the head of an answer that comes in one piece: the model has done all
-    /// of its work by then.
+    /// From the request to the end of an answer that comes in one piece. A streamed answer may
+    /// take longer, but has to go on within this time (or `idle`, if that is longer): comments,
+    /// pings and empty pieces only show that the server lives.
     pub whole: Duration,
 }
 

@@ -21,6 +21,8 @@ pub enum ProviderErrorKind {
     HostNotAllowed,
     /// The address of the server is none.
     BadUrl,
+    /// The address that a variable of the environment holds is none.
+    BadVariable,
     /// The provider or the option is known, and not served.
     Unsupported,
 }

@@ -1,7 +1,8 @@
 //! How a call fails: every kind of failure gets its kind of error, and no error shows a key.
 
 use super::key::ApiKey;
-use super::retry_after;
+use super::providers::ModelTarget;
+use super::{retry_after, unreached};
 use serde_json::Value;
 use std::error::Error as _;
 use std::time::Duration;
@@ -17,6 +18,9 @@ pub(super) struct Blame<'a> {
     /// `provider.model`.
     pub(super) name: &'a str,
     pub(super) key: Option<&'a ApiKey>,
+    /// Why there is no key, if there is none.
+    pub(super) keyless: Option<&'a str>,
+    pub(super) target: &'a ModelTarget,
 }
 
 impl Blame<'_> {
@@ -26,10 +30,36 @@ impl Blame<'_> {
     }
 
     /// The same in which the server is quoted.
-    fn quoting(self, kind: Kind, what: &str, said: &str) -> ModelError {
+    fn quoting(
+        self,
+        kind: Kind,
+        what: &str,
+        said: &str,
+        retry_after: Option<Duration>,
+    ) -> ModelError {
         let said = self.line(said);
-        let what = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
-        ModelError::new(kind, format!("{}: {what}", self.name))
+        let mut what = if said.is_empty() { what.to_owned() } else { format!("{what}: {said}") };
+        if let (Kind::Auth, None, Some(why)) = (kind, self.key, self.keyless) {
+            what.push_str(&format!("; no key was sent: {why}"));
+        }
+        let Some(after) = retry_after else {
+            return ModelError::new(kind, format!("{}: {what}", self.name));
+        };
+        let what = format!("{}: {what}; the provider asks to wait {after:?}", self.name);
+        ModelError::new(kind, what).with_retry_after(after)
+    }
+
+    /// What an error is called before the server's own words.
+    fn in_words(self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::RateLimited => "too many requests",
+            Kind::Overloaded => "the server is overloaded or failed",
+            Kind::Auth if self.key.is_none() => "the server wants a key",
+            Kind::Auth => "the key was not accepted",
+            Kind::Timeout => "the server took too long",
+            Kind::Transport => "the server could not be reached",
+            _ => "the request was not accepted",
+        }
     }
 
     pub(super) fn malformed(self, what: &str) -> ModelError {
@@ -63,48 +93,43 @@ impl Blame<'_> {
                 _ => Kind::BadRequest,
             },
         );
-        let what = format!("{} ({status})", in_words(kind));
+        let what = format!("{} ({status})", self.in_words(kind));
         let text = String::from_utf8_lossy(body);
         let said = if parsed.is_some() { problem.said.as_str() } else { visible(&text) };
-        let mut error = self.quoting(kind, &what, said).with_status(status);
-        if matches!(kind, Kind::RateLimited | Kind::Overloaded)
-            && let Some(after) = retry_after::find(headers, parsed.as_ref())
-        {
-            error = error.with_retry_after(after);
-        }
-        error
+        let after = match kind {
+            Kind::RateLimited | Kind::Overloaded => retry_after::find(headers, parsed.as_ref()),
+            _ => retry_after::said(headers, parsed.as_ref()),
+        };
+        self.quoting(kind, &what, said, after).with_status(status)
     }
 
     /// An error that a server reports in the middle of its answer.
     pub(super) fn reported(self, body: &Value) -> ModelError {
         let problem = Problem::read(body);
         let kind = problem.kind().unwrap_or(Kind::Overloaded);
-        let mut error =
-            self.quoting(kind, &format!("{} (said in its answer)", in_words(kind)), &problem.said);
-        if let Some(status) = problem.status {
-            error = error.with_status(status);
-        }
-        match retry_after::find(&HeaderMap::new(), Some(body)) {
-            Some(after) if kind == Kind::RateLimited => error.with_retry_after(after),
-            _ => error,
+        let what = format!("{} (said in its answer)", self.in_words(kind));
+        let after = retry_after::said(&HeaderMap::new(), Some(body));
+        let error = self.quoting(kind, &what, &problem.said, after);
+        match problem.status {
+            Some(status) => error.with_status(status),
+            None => error,
         }
     }
 
     /// A request that got no answer.
     pub(super) fn unsent(self, error: reqwest::Error) -> ModelError {
         if error.is_timeout() {
-            return self.error(Kind::Timeout, "the server could not be reached in time");
+            return self.error(Kind::Timeout, &unreached::too_late(self.target));
         }
         if error.is_builder() {
             return self.error(Kind::BadRequest, &chain(error));
         }
-        let unknown_issuer = chain(error);
-        if unknown_issuer.contains("UnknownIssuer") && !tenure_http::has_certificates() {
+        let what = unreached::in_words(self.target, error);
+        if what.contains("UnknownIssuer") && !tenure_http::has_certificates() {
             let what = "this machine has no certificates to trust, so that no https address can \
                         be reached; install them (ca-certificates)";
             return self.error(Kind::Transport, what);
         }
-        let what = format!("the server could not be reached: {unknown_issuer}");
         self.error(Kind::Transport, &what)
     }
 
@@ -141,18 +166,6 @@ impl Blame<'_> {
             }
         }
         line
-    }
-}
-
-/// What an error is called before the server's own words.
-fn in_words(kind: Kind) -> &'static str {
-    match kind {
-        Kind::RateLimited => "too many requests",
-        Kind::Overloaded => "the server is overloaded or failed",
-        Kind::Auth => "the key was not accepted",
-        Kind::Timeout => "the server took too long",
-        Kind::Transport => "the server could not be reached",
-        _ => "the request was not accepted",
     }
 }
 

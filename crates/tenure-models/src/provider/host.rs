@@ -20,15 +20,35 @@ pub(super) struct Address {
 impl Address {
     /// Reads an address that `by` named for `provider`.
     pub(super) fn parse(provider: &str, text: &str, by: Authority) -> Result<Self, ProviderError> {
-        let wrong = |what: &str| {
+        Self::read(text, by).map_err(|what| {
             ProviderError::new(
                 Kind::BadUrl,
                 format!("the address of `{provider}` {what}"),
                 "write an address like https://api.example.com/v1 as its `base_url`",
             )
-        };
-        // The text is only shown where it is known to hold no secret.
-        let url = Url::parse(text.trim()).map_err(|error| wrong(&format!("is none: {error}")))?;
+        })
+    }
+
+    /// Reads the address that a variable of the user's holds.
+    pub(super) fn from_variable(variable: &str, text: &str) -> Result<Self, ProviderError> {
+        Self::read(text, Authority::User).map_err(|what| {
+            ProviderError::new(
+                Kind::BadVariable,
+                format!("the address in the variable {variable} {what}"),
+                format!(
+                    "set {variable} to an address like https://api.example.com/v1, or unset it"
+                ),
+            )
+        })
+    }
+
+    /// What is wrong is said without the text, which may hold a secret.
+    fn read(text: &str, by: Authority) -> Result<Self, String> {
+        let wrong = |what: &str| what.to_owned();
+        let url = Url::parse(text.trim()).map_err(|error| match text.contains("://") {
+            true => format!("is none: {error}"),
+            false => wrong("begins with neither https:// nor http://"),
+        })?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(wrong(&format!("begins with {}, not http or https", url.scheme())));
         }
@@ -82,6 +102,23 @@ impl Address {
         let allowed = entry
             .is_some_and(|entry| entry.allow_hosts.iter().any(|pattern| self.matches(pattern)));
         let host = self.authority();
+        let is_safe = self.is_safe_for_a_key(provider);
+        if !allowed && is_safe.is_err() {
+            return Err(ProviderError::new(
+                Kind::HostNotAllowed,
+                format!(
+                    "the project wants the key of `{provider}` sent to {host}, which you have not \
+                     allowed, and by http, where others can read it"
+                ),
+                format!(
+                    "`allow_hosts` is not enough for http: either the project uses https and you \
+                     put into {USER_CONFIG}: [providers.{provider}] allow_hosts = [\"{host}\"]; or, \
+                     if you trust the host and the way to it, you write the address there yourself, \
+                     which is all that is needed then: [providers.{provider}] base_url = \"{}\"",
+                    self.base_url
+                ),
+            ));
+        }
         if !allowed {
             return Err(ProviderError::new(
                 Kind::HostNotAllowed,
@@ -95,7 +132,7 @@ impl Address {
                 ),
             ));
         }
-        self.is_safe_for_a_key(provider)
+        is_safe
     }
 
     /// Whether a key can be read on its way there. A user may choose that; a project may not.

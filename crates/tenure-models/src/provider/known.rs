@@ -137,6 +137,14 @@ pub(super) fn unserved(name: &str) -> Option<&'static str> {
     UNSERVED.iter().find(|(other, _)| *other == name).map(|(_, instead)| *instead)
 }
 
+/// The variables that hold the key of a provider, unless somebody says otherwise.
+pub(super) fn key_env(name: &str, known: Option<&Known>) -> Vec<String> {
+    match known.map(|known| known.key_env).filter(|names| !names.is_empty()) {
+        Some(names) => names.iter().map(|name| (*name).to_owned()).collect(),
+        None => vec![own_key_env(name)],
+    }
+}
+
 /// The variable that holds the key of a provider that is not known by name.
 pub(super) fn own_key_env(name: &str) -> String {
     let upper: String = name

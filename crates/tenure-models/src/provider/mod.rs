@@ -49,6 +49,7 @@ mod providers;
 mod retry_after;
 mod spec;
 mod transport;
+mod unreached;
 
 pub use config::{Authority, KeySource, Price, ProviderConfig, ProviderEntry, Timeouts, Wire};
 pub use error::{ProviderError, ProviderErrorKind};

@@ -45,6 +45,8 @@ const MOST_OTHERS: usize = 64;
 pub(super) struct Route {
     pub(super) target: ModelTarget,
     pub(super) key: Option<ApiKey>,
+    /// Why there is no key, if there is none.
+    keyless: Option<String>,
     pub(super) http: Client,
     pub(super) timeouts: Timeouts,
     name: String,
@@ -59,11 +61,18 @@ impl Route {
     ) -> Self {
         timeouts.idle = target.options.idle.unwrap_or(timeouts.idle);
         let name = format!("{}.{}", target.provider, target.model);
-        Self { target, key, http, timeouts, name }
+        Self { target, key, keyless: None, http, timeouts, name }
+    }
+
+    /// The same route, which says why it has no key.
+    pub(super) fn without_key_because(mut self, why: Option<String>) -> Self {
+        self.keyless = why;
+        self
     }
 
     pub(super) fn blame(&self) -> Blame<'_> {
-        Blame { name: &self.name, key: self.key.as_ref() }
+        let (key, keyless) = (self.key.as_ref(), self.keyless.as_deref());
+        Blame { name: &self.name, key, keyless, target: &self.target }
     }
 }
 
@@ -113,6 +122,7 @@ impl RemoteModel {
             Ok(target) if target.provider == own.provider && target.base_url == own.base_url => {
                 let (key, http) = (self.route.key.clone(), self.route.http.clone());
                 Route::new(target, key, http, self.providers.timeouts())
+                    .without_key_because(self.route.keyless.clone())
             }
             Ok(_) => self
                 .providers
@@ -124,6 +134,7 @@ impl RemoteModel {
                 target.price = self.providers.price(&target.provider, spec);
                 let (key, http) = (self.route.key.clone(), self.route.http.clone());
                 Route::new(target, key, http, self.providers.timeouts())
+                    .without_key_because(self.route.keyless.clone())
             }
         };
         if others.len() >= MOST_OTHERS {

@@ -1,6 +1,6 @@
 //! Ollama's own language: a JSON object on each line.
 
-use super::answer::{Draft, DraftCall, arguments, count, in_words};
+use super::answer::{Draft, DraftCall, arguments, count, in_words, is_filled};
 use super::model::Call;
 use super::options::Reasoning;
 use super::transport::{Form, post, secret};
@@ -23,7 +23,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
         reply.form(asked)?;
         return match take(call, &mut draft, &reply.json().await?)? {
             Progress::Ended => Ok(draft),
-            Progress::Goes => Err(blame.truncated()),
+            _ => Err(blame.truncated()),
         };
     }
     reply.form(asked)?;
@@ -35,9 +35,13 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
         let frame: Value = serde_json::from_slice(line).map_err(|error| {
             lines.blame().malformed(&format!("a piece of the answer cannot be read: {error}"))
         })?;
-        if let Progress::Ended = take(call, &mut draft, &frame)? {
-            lines.linger().await;
-            return Ok(draft);
+        match take(call, &mut draft, &frame)? {
+            Progress::Ended => {
+                lines.linger().await;
+                return Ok(draft);
+            }
+            Progress::WentOn => lines.went_on(),
+            Progress::Nothing => {}
         }
     }
     // The last line may lack its end; if it was cut, it is no JSON.
@@ -50,7 +54,9 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
 }
 
 enum Progress {
-    Goes,
+    /// The piece held nothing of the answer: a sign of life.
+    Nothing,
+    WentOn,
     Ended,
 }
 
@@ -75,7 +81,10 @@ fn take(call: Call<'_>, draft: &mut Draft, frame: &Value) -> Result<Progress, Mo
     }
     for made in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
         let text = |path: &str| made.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let arguments = match made.pointer("/function/arguments") {
+        let arguments = made.pointer("/function/arguments");
+        // A call comes in one piece. Whether one without arguments was to have some is not said.
+        let complete = arguments.is_some_and(is_filled);
+        let arguments = match arguments {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Null) | None => String::new(),
             Some(value) => value.to_string(),
@@ -84,11 +93,18 @@ fn take(call: Call<'_>, draft: &mut Draft, frame: &Value) -> Result<Progress, Mo
             id: text("/id").to_owned(),
             name: text("/function/name").to_owned(),
             arguments,
+            complete,
             continuation: None,
         });
     }
     if frame.get("done").and_then(Value::as_bool) != Some(true) {
-        return Ok(Progress::Goes);
+        let held = |key: &str| match message.get(key) {
+            Some(Value::String(text)) => !text.is_empty(),
+            Some(Value::Array(list)) => !list.is_empty(),
+            _ => false,
+        };
+        let went_on = held("content") || held("thinking") || held("tool_calls");
+        return Ok(if went_on { Progress::WentOn } else { Progress::Nothing });
     }
     end(draft, frame);
     Ok(Progress::Ended)

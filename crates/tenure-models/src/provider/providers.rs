@@ -75,6 +75,8 @@ pub struct ProviderStatus {
     pub may_have_key: bool,
     /// Whether it answers without a key.
     pub keyless: bool,
+    /// Why it cannot be called at all, if so: its address is none. Its host is empty then.
+    pub problem: Option<ProviderError>,
 }
 
 impl Providers {
@@ -136,7 +138,29 @@ impl Providers {
         let mut names: Vec<&str> =
             KNOWN.iter().map(|known| known.name).chain(own.map(String::as_str)).collect();
         names.sort_unstable();
-        names.into_iter().filter_map(|name| self.status(name)).collect()
+        names.into_iter().map(|name| self.status(name)).collect()
+    }
+
+    /// The variables that the key of a provider may come from; none if it comes from a file.
+    pub fn key_variables(&self, provider: &str) -> Vec<String> {
+        let known = known::find(provider);
+        match spec::entry(provider, known, &self.0.config).and_then(|entry| entry.key.as_ref()) {
+            Some(KeySource::Env(name)) => vec![name.clone()],
+            Some(KeySource::File(_)) => Vec::new(),
+            None => known::key_env(provider, known),
+        }
+    }
+
+    /// The providers whose key a variable holds: by the name that everybody gives it, or because
+    /// the configuration says so.
+    pub fn owners_of(&self, variable: &str) -> Vec<String> {
+        let own = self.0.config.providers.keys().filter(|name| known::find(name).is_none());
+        let names = KNOWN.iter().map(|known| known.name).chain(own.map(String::as_str));
+        let is_owner = |name: &&str| {
+            known::key_env(name, known::find(name)).iter().any(|it| it == variable)
+                || self.key_variables(name).iter().any(|it| it == variable)
+        };
+        names.filter(is_owner).map(str::to_owned).collect()
     }
 
     pub(super) fn timeouts(&self) -> Timeouts {
@@ -147,21 +171,31 @@ impl Providers {
         price::find(provider, model, &self.0.config.prices)
     }
 
-    fn status(&self, name: &str) -> Option<ProviderStatus> {
+    fn status(&self, name: &str) -> ProviderStatus {
         let known = known::find(name);
         let entry = spec::entry(name, known, &self.0.config);
-        let (wire, address) = self.server(name, known, entry).ok()?;
         let source = self.key_source(name, known, entry);
-        Some(ProviderStatus {
+        let said = entry.and_then(|entry| entry.wire).or(known.map(|known| known.wire));
+        let mut status = ProviderStatus {
             name: name.to_owned(),
-            wire,
-            host: address.authority(),
-            url_by: address.by,
+            wire: said.unwrap_or(Wire::OpenAi),
+            host: String::new(),
+            url_by: Authority::User,
             key_name: key::source_name(&source),
             has_key: self.is_there(&source),
-            may_have_key: address.may_have_users_key(name, known, entry).is_ok(),
+            may_have_key: false,
             keyless: works_without_key(known, entry),
-        })
+            problem: None,
+        };
+        match self.server(name, known, entry) {
+            Ok((_, address)) => {
+                status.host = address.authority();
+                status.url_by = address.by;
+                status.may_have_key = address.may_have_users_key(name, known, entry).is_ok();
+            }
+            Err(error) => status.problem = Some(error),
+        }
+        status
     }
 
     pub(super) fn route(&self, spec: &str) -> Result<Route, ProviderError> {
@@ -169,16 +203,27 @@ impl Providers {
         let provider = &found.target.provider;
         let allowed = found.address.may_have_users_key(provider, found.known, found.entry);
         let keyless = works_without_key(found.known, found.entry);
-        let key = match allowed {
-            Err(_) if keyless => None,
+        let name = key::source_name(&found.source);
+        let (key, why) = match allowed {
+            Err(refused) if keyless && self.is_there(&found.source) => {
+                let why =
+                    format!("the one of {name} is kept, because {refused}; {}", refused.help());
+                (None, Some(why))
+            }
+            Err(_) if keyless => (None, Some(format!("{name} is not set"))),
             Err(refused) => return Err(refused),
-            Ok(()) => key::load(provider, &found.source, &*self.0.env)?,
+            Ok(()) => {
+                let key = key::load(provider, &found.source, &*self.0.env)?;
+                let why = key.is_none().then(|| format!("{name} is not set"));
+                (key, why)
+            }
         };
         if key.is_none() && !keyless {
             return Err(no_key(spec, provider, found.known, &found.source));
         }
         let http = self.client(&found.address)?;
-        Ok(Route::new(found.target, key, http, self.0.config.timeouts))
+        let route = Route::new(found.target, key, http, self.0.config.timeouts);
+        Ok(route.without_key_because(why))
     }
 
     fn find(&self, text: &str) -> Result<Found<'_>, ProviderError> {
@@ -221,12 +266,14 @@ impl Providers {
             let names = known.map(|known| known.url_env).unwrap_or_default();
             names.iter().find_map(|name| {
                 let value = (self.0.env)(name).filter(|value| !value.trim().is_empty())?;
-                Some(if *name == "OLLAMA_HOST" { from_ollama_host(&value) } else { value })
+                let url = if *name == "OLLAMA_HOST" { from_ollama_host(&value) } else { value };
+                Some((*name, url))
             })
         };
+        let variable = if by_user.is_some() { None } else { env() };
         let (url, by) = by_user
             .cloned()
-            .or_else(|| Some((env()?, Authority::User)))
+            .or_else(|| Some((variable.as_ref()?.1.clone(), Authority::User)))
             .or_else(|| said.cloned())
             .or_else(|| Some((known?.base_url.to_owned(), Authority::User)))
             .ok_or_else(|| incomplete(provider, "base_url", "https://api.example.com/v1"))?;
@@ -234,7 +281,11 @@ impl Providers {
             .and_then(|entry| entry.wire)
             .or_else(|| Some(known?.wire))
             .ok_or_else(|| incomplete(provider, "kind", "openai"))?;
-        Ok((wire, Address::parse(provider, &url, by)?))
+        let address = match variable {
+            Some((variable, _)) => Address::from_variable(variable, &url),
+            None => Address::parse(provider, &url, by),
+        };
+        Ok((wire, address?))
     }
 
     fn key_source(

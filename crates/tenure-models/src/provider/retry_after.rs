@@ -7,14 +7,12 @@ use tenure_http::reqwest::header::HeaderMap;
 /// Nobody waits longer than this; a larger number is a mistake.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the head and the body of an answer say about it, in any of the forms that providers use.
+/// What the head and the body of an answer that hit a limit say about it, in any of the forms that
+/// providers use.
 pub(super) fn find(headers: &HeaderMap, body: Option<&Value>) -> Option<Duration> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let millis = header("retry-after-ms").and_then(|value| seconds(value, 1e-3));
-    let said =
-        || header("retry-after").and_then(|value| seconds(value, 1.0).or_else(|| until(value)));
     // Which of the limits was hit is said by what remains of it.
     let reset = || {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let limits = ["requests", "tokens", "input-tokens", "output-tokens"];
         let resets = limits.iter().flat_map(|limit| {
             [("x-ratelimit", true), ("anthropic-ratelimit", false)].map(|(prefix, first)| {
@@ -30,12 +28,26 @@ pub(super) fn find(headers: &HeaderMap, body: Option<&Value>) -> Option<Duration
             .filter_map(|(_, reset)| header(&reset).and_then(|at| span(at).or_else(|| until(at))))
             .max()
     };
-    let detail = || {
-        let body = body?.as_array().and_then(|list| list.first()).or(body)?;
-        let details = body.get("error").unwrap_or(body).get("details")?.as_array()?;
-        details.iter().find_map(|detail| span(detail.get("retryDelay")?.as_str()?))
-    };
-    Some(millis.or_else(said).or_else(reset).or_else(detail)?.min(LONGEST))
+    Some(in_head(headers).or_else(reset).or_else(|| in_body(body))?.min(LONGEST))
+}
+
+/// The same for an answer that failed in another way. Limits that were not the reason do not count.
+pub(super) fn said(headers: &HeaderMap, body: Option<&Value>) -> Option<Duration> {
+    Some(in_head(headers).or_else(|| in_body(body))?.min(LONGEST))
+}
+
+fn in_head(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let millis = header("retry-after-ms").and_then(|value| seconds(value, 1e-3));
+    millis.or_else(|| {
+        header("retry-after").and_then(|value| seconds(value, 1.0).or_else(|| until(value)))
+    })
+}
+
+fn in_body(body: Option<&Value>) -> Option<Duration> {
+    let body = body?.as_array().and_then(|list| list.first()).or(body)?;
+    let details = body.get("error").unwrap_or(body).get("details")?.as_array()?;
+    details.iter().find_map(|detail| span(detail.get("retryDelay")?.as_str()?))
 }
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {

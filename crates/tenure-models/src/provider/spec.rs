@@ -28,10 +28,14 @@ pub(super) fn parse(text: &str, config: &ProviderConfig) -> Result<Spec, Provide
             "write `provider.model`, for instance `openai.gpt-4o`, or a short name like `sonnet`",
         ));
     }
-    let (name, mut options) = expand(text, config)?;
+    let Expanded { name, mut options, users } = expand(text, config)?;
     let (provider, rest) = match split(&name, config) {
         Some(found) => found,
-        None => (bare_owner(&name).ok_or_else(|| unknown(text, &name, config))?, name.as_str()),
+        None => match bare_owner(&name) {
+            Some(owner) => (owner, name.as_str()),
+            None if users.contains(&name) => return Err(circle(text, users, name)),
+            None => return Err(unknown(text, &name, config)),
+        },
     };
     let mut model = rest;
     // The older way to say how much to think: `o3-mini.high`.
@@ -78,8 +82,16 @@ pub(super) fn entry<'a>(
     std::iter::once(&provider).chain(also).find_map(|name| config.providers.get(*name))
 }
 
+/// A string whose short names were replaced.
+struct Expanded {
+    name: String,
+    options: Options,
+    /// The user's short names that led there, in their order.
+    users: Vec<String>,
+}
+
 /// Replaces short names by what they stand for; options of the string win over theirs.
-fn expand(text: &str, config: &ProviderConfig) -> Result<(String, Options), ProviderError> {
+fn expand(text: &str, config: &ProviderConfig) -> Result<Expanded, ProviderError> {
     let mut options = Options::default();
     let mut name = text.to_owned();
     let mut users: Vec<String> = Vec::new();
@@ -106,7 +118,7 @@ fn expand(text: &str, config: &ProviderConfig) -> Result<(String, Options), Prov
             }
             _ => match alias::expand(base) {
                 Some(target) => (target, served_by),
-                None => return Ok((name, options)),
+                None => return Ok(Expanded { name, options, users }),
             },
         };
         name = match served_by {
@@ -119,6 +131,19 @@ fn expand(text: &str, config: &ProviderConfig) -> Result<(String, Options), Prov
         format!("the short name `{text}` leads from one short name to the next, and to no model"),
         "let one of them stand for a model: `provider.model`",
     ))
+}
+
+/// A short name that leads back to itself, and that is no model either.
+fn circle(text: &str, mut users: Vec<String>, name: String) -> ProviderError {
+    users.push(name);
+    ProviderError::new(
+        Kind::BadSpec,
+        format!(
+            "the short name `{text}` leads to no model: the aliases go round in a circle: {}",
+            users.join(" -> ")
+        ),
+        "let one of them stand for a model: `provider.model`",
+    )
 }
 
 fn serve_by(target: &str, suffix: &str) -> String {

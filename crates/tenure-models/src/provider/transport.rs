@@ -1,6 +1,7 @@
 //! One request and its answer: bounded in time and in size.
 
 use super::answer::merge;
+use super::config::Timeouts;
 use super::fault::Blame;
 use super::model::Call;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use tenure_core::model::{ModelError, ModelErrorKind as Kind};
 use tenure_http::reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tenure_http::reqwest::{self, Response};
+use tokio::time::Instant;
 
 /// No answer is larger than this.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -24,6 +26,10 @@ pub(super) struct Reply<'a> {
     response: Response,
     blame: Blame<'a>,
     idle: Option<Duration>,
+    /// How long an answer in one piece may take, from the request to its end.
+    whole: Duration,
+    /// When the request was sent, or the answer last went on.
+    since: Instant,
     /// How many bytes of the body were read.
     read: usize,
 }
@@ -61,12 +67,14 @@ pub(super) async fn post<'a>(
         .header(CONTENT_TYPE, "application/json")
         .header(ACCEPT, accept)
         .body(body.to_string());
+    let since = Instant::now();
     let limit = if call.streaming { route.timeouts.head } else { route.timeouts.whole };
     let response = within(Some(limit), request.send())
         .await
         .ok_or_else(|| blame.timeout("the server did not answer", limit))?
         .map_err(|error| blame.unsent(error))?;
-    let mut reply = Reply { response, blame, idle: route.timeouts.idle, read: 0 };
+    let Timeouts { idle, whole, .. } = route.timeouts;
+    let mut reply = Reply { response, blame, idle, whole, since, read: 0 };
     let status = reply.response.status();
     if status.is_success() {
         return Ok(reply);
@@ -121,14 +129,24 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The next piece of the body.
-    async fn chunk(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
+    /// The next piece of the body. `patience` is how long it may take until the answer goes on, for
+    /// which a sign of life is not enough.
+    async fn chunk(
+        &mut self,
+        patience: Option<Duration>,
+        late: &str,
+    ) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
         let idle = self.idle;
-        let chunk = within(idle, self.response.chunk())
+        let left = patience.map(|patience| patience.saturating_sub(self.since.elapsed()));
+        let limit = [idle, left].into_iter().flatten().min();
+        // Where both are up at once, it has stopped.
+        let chunk = within(limit, self.response.chunk())
             .await
-            .ok_or_else(|| {
-                self.blame
-                    .timeout("the answer stopped, and did not go on", idle.unwrap_or_default())
+            .ok_or_else(|| match (idle, patience) {
+                (Some(idle), _) if limit == Some(idle) => {
+                    self.blame.timeout("the answer stopped, and did not go on", idle)
+                }
+                (_, patience) => self.blame.timeout(late, patience.unwrap_or_default()),
             })?
             .map_err(|error: reqwest::Error| self.blame.broken(error))?;
         self.read += chunk.as_ref().map_or(0, |chunk| chunk.len());
@@ -142,7 +160,8 @@ impl<'a> Reply<'a> {
     /// The whole body, as JSON.
     pub(super) async fn json(mut self) -> Result<Value, ModelError> {
         let mut body = Vec::new();
-        while let Some(chunk) = self.chunk().await? {
+        let (whole, late) = (self.whole, "the answer did not come to its end");
+        while let Some(chunk) = self.chunk(Some(whole), late).await? {
             body.extend_from_slice(chunk.as_ref());
         }
         if body.iter().all(u8::is_ascii_whitespace) {
@@ -155,6 +174,13 @@ impl<'a> Reply<'a> {
             Some(error) if !error.is_null() => Err(self.blame.reported(&value)),
             _ => Ok(value),
         }
+    }
+
+    /// The next piece of an answer that is read as it comes. There is no limit to how long it may
+    /// take if it goes on, and none at all if silence is not limited.
+    async fn more(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, ModelError> {
+        let patience = self.idle.map(|idle| idle.max(self.whole));
+        self.chunk(patience, "the server gave signs of life, but the answer did not go on").await
     }
 
     /// The body, line by line.
@@ -191,7 +217,7 @@ impl Lines<'_> {
             if self.ended {
                 return Ok(None);
             }
-            match self.reply.chunk().await? {
+            match self.reply.more().await? {
                 Some(chunk) => self.buffer.extend_from_slice(chunk.as_ref()),
                 None => self.ended = true,
             }
@@ -210,6 +236,11 @@ impl Lines<'_> {
         if !self.ended {
             let _ = tokio::time::timeout(LINGER, self.reply.response.chunk()).await;
         }
+    }
+
+    /// What was read last is a part of the answer, and not only a sign of life.
+    pub(super) fn went_on(&mut self) {
+        self.reply.since = Instant::now();
     }
 
     pub(super) fn blame(&self) -> Blame<'_> {
@@ -252,6 +283,11 @@ impl<'a> Events<'a> {
                 }
             }
         }
+    }
+
+    /// What was read last is a part of the answer, and not only a sign of life.
+    pub(super) fn went_on(&mut self) {
+        self.lines.went_on();
     }
 
     pub(super) async fn linger(self) {

@@ -1,6 +1,6 @@
 //! Keys: where they come from, and where they do not go.
 
-use crate::server::{Server, events};
+use crate::server::{Server, events, whole};
 use crate::support::{KEY, Mode, ask_with};
 use std::path::PathBuf;
 use tenure_models::provider::{
@@ -156,6 +156,107 @@ async fn a_server_that_a_project_names_is_called_without_the_users_key() {
         [None, None, Some("Bearer project-key".to_owned()), Some(format!("Bearer {KEY}"))];
     assert_eq!(keys, expected);
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_call_without_a_key_says_that_none_was_sent_and_why() {
+    let refusal = r#"{"error":{"message":"who are you"}}"#;
+    let server = Server::one(vec![whole(401, &[("content-type", "application/json")], refusal)]);
+    let server = server.await;
+    let mut own = entry(&format!("{}/v1", server.url), Authority::Project);
+    own.wire = Some(Wire::OpenAi);
+    let withheld = with("lab", own.clone()).model("lab.m").unwrap();
+    let host = withheld.target().host.clone();
+    let asked = ask_with(withheld, Mode::Whole, |_| {}).await;
+    let said = asked.error().to_string();
+    assert!(said.contains("lab.m: the server wants a key (401): who are you; no key"), "{said}");
+    assert!(said.contains("no key was sent: the one of LAB_API_KEY is kept"), "{said}");
+    let line = format!("[providers.lab] allow_hosts = [\"{host}\"]");
+    assert!(said.contains("the project wants") && said.contains(&line), "{said}");
+
+    let mut config = ProviderConfig::default();
+    config.providers.insert("lab".to_owned(), own);
+    let unset = Providers::with_env(config, |_| None).model("lab.m").unwrap();
+    let asked = ask_with(unset, Mode::Whole, |_| {}).await;
+    let said = asked.error().to_string();
+    assert!(said.ends_with("; no key was sent: LAB_API_KEY is not set"), "{said}");
+    assert!(!said.contains("not accepted"), "{said}");
+
+    // One that was sent was not accepted.
+    let mut own = entry(&format!("{}/v1", server.url), Authority::User);
+    own.wire = Some(Wire::OpenAi);
+    let asked = ask_with(with("lab", own).model("lab.m").unwrap(), Mode::Whole, |_| {}).await;
+    let said = asked.error().to_string();
+    assert!(said.ends_with("the key was not accepted (401): who are you"), "{said}");
+    server.stop().await;
+}
+
+#[test]
+fn the_help_for_a_host_by_http_says_at_once_all_that_is_needed() {
+    let project = entry("http://llm.example:8080/v1", Authority::Project);
+    let error = with("openai", project).model("gpt-4o").unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("not allowed") && said.contains("by http"), "{said}");
+    let help = error.help();
+    assert!(help.contains("`allow_hosts` is not enough for http"), "{help}");
+    assert!(help.contains("[providers.openai] allow_hosts = [\"llm.example:8080\"]"), "{help}");
+    let base_url = "[providers.openai] base_url = \"http://llm.example:8080/v1\"";
+    assert!(help.contains(base_url), "{help}");
+    // And that is indeed all.
+    let own = entry("http://llm.example:8080/v1", Authority::User);
+    assert!(with("openai", own).model("gpt-4o").is_ok());
+}
+
+#[test]
+fn an_address_in_a_variable_that_is_none_is_told_by_the_variables_name() {
+    let env = |name: &str| match name {
+        "OPENAI_BASE_URL" => Some("nonsense".to_owned()),
+        _ => None,
+    };
+    let providers = Providers::with_env(ProviderConfig::default(), env);
+    let error = providers.resolve("gpt-4o").unwrap_err();
+    assert_eq!(error.kind(), Kind::BadVariable);
+    assert_eq!(
+        error.to_string(),
+        "the address in the variable OPENAI_BASE_URL begins with neither https:// nor http://"
+    );
+    assert!(error.help().contains("set OPENAI_BASE_URL"), "{}", error.help());
+    // It is still among the providers, with what is wrong.
+    let all = providers.known_providers();
+    let openai = all.iter().find(|it| it.name == "openai").unwrap();
+    assert_eq!(openai.problem.as_ref(), Some(&error));
+    assert!(all.iter().filter(|it| it.name != "openai").all(|it| it.problem.is_none()));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named_with_what_to_do() {
+    // A port that was free a moment ago.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    drop(listener);
+    for (model, variable, help) in [
+        ("ollama.llama3.2", "OLLAMA_HOST", "is Ollama running"),
+        ("generic.foo", "GENERIC_BASE_URL", "GENERIC_BASE_URL, or [providers.generic] base_url"),
+    ] {
+        let env = move |name: &str| (name == variable).then(|| format!("http://{at}"));
+        let providers = Providers::with_env(ProviderConfig::default(), env);
+        let asked = ask_with(providers.model(model).unwrap(), Mode::Whole, |_| {}).await;
+        let said = asked.error().to_string();
+        let expected = format!("{model}: nothing answers at {at}: connection refused; ");
+        assert!(said.contains(&expected), "{said}");
+        assert!(said.contains(help) && said.contains(variable), "{said}");
+        assert!(!said.contains("client error") && !said.contains("os error"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_known_is_named() {
+    let own = entry("http://no-such-host.invalid:81/v1", Authority::User);
+    let model = with("generic", own).model("generic.m").unwrap();
+    let asked = ask_with(model, Mode::Whole, |_| {}).await;
+    let said = asked.error().to_string();
+    assert!(said.contains("no-such-host.invalid"), "{said}");
+    assert!(!said.contains("client error") && !said.contains("error sending"), "{said}");
 }
 
 #[test]

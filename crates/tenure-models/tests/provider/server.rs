@@ -16,6 +16,10 @@ pub(crate) enum Step {
     Raw(Vec<u8>),
     /// Writes the same bytes again and again, as long as somebody reads them.
     Endless(Vec<u8>),
+    /// The same at a slow pace.
+    Drip(Vec<u8>, Duration),
+    /// Lets some time pass.
+    Wait(Duration),
     /// Does nothing, until the other side is gone.
     Hang,
     /// Closes the connection.
@@ -126,6 +130,12 @@ async fn serve(
                         return;
                     }
                 }
+                Step::Drip(bytes, every) => {
+                    while stream.write_all(&bytes).await.is_ok() {
+                        tokio::time::sleep(every).await;
+                    }
+                }
+                Step::Wait(span) => tokio::time::sleep(span).await,
                 Step::Endless(bytes) => while stream.write_all(&bytes).await.is_ok() {},
                 Step::Hang => {
                     let mut rest = [0; 64];

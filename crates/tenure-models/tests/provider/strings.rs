@@ -134,7 +134,7 @@ fn the_environment_says_where_a_server_is() {
     assert_eq!(providers.resolve("gpt-4o").unwrap().base_url, "https://proxy.example/openai");
     assert_eq!(providers.resolve("ollama.x").unwrap().base_url, "http://127.0.0.1:11500");
     let broken = Providers::with_env(ProviderConfig::default(), |_| Some("not a url".to_owned()));
-    assert_eq!(broken.resolve("gpt-4o").unwrap_err().kind(), Kind::BadUrl);
+    assert_eq!(broken.resolve("gpt-4o").unwrap_err().kind(), Kind::BadVariable);
 }
 
 #[test]
@@ -157,4 +157,19 @@ fn every_provider_is_listed_with_its_key() {
         ("models.example", Authority::Project)
     );
     assert!(listed.is_sorted_by(|a, b| a.name < b.name));
+}
+
+#[test]
+fn aliases_that_go_round_in_a_circle_are_told_so() {
+    let mut config = ProviderConfig::default();
+    for (name, target) in [("a", "b"), ("b", "a?temperature=0"), ("gpt-4o", "gpt-4o?top_p=1")] {
+        config.aliases.insert(name.to_owned(), target.to_owned());
+    }
+    let providers = Providers::with_env(config, |_| None);
+    let error = providers.resolve("a").unwrap_err();
+    assert_eq!(error.kind(), Kind::BadSpec);
+    let said = error.to_string();
+    assert!(said.ends_with("the aliases go round in a circle: a -> b -> a"), "{said}");
+    // A model's own name with options is no circle.
+    assert_eq!(providers.resolve("gpt-4o").unwrap().model, "gpt-4o");
 }

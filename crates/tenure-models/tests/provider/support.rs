@@ -55,6 +55,11 @@ impl Asked {
 
 /// Providers whose servers are all at `url`, as the user wants it, with short limits.
 pub(crate) fn providers_at(url: &str) -> Providers {
+    providers_within(url, Duration::from_millis(600), Duration::from_millis(1_500))
+}
+
+/// The same with these limits to silence and to an answer in one piece.
+pub(crate) fn providers_within(url: &str, idle: Duration, whole: Duration) -> Providers {
     let mut config = ProviderConfig::default();
     for (name, path) in
         [("openai", "/v1"), ("anthropic", ""), ("google", "/v1beta"), ("ollama", "")]
@@ -65,21 +70,24 @@ pub(crate) fn providers_at(url: &str) -> Providers {
     }
     let mut timeouts = Timeouts::default();
     timeouts.head = Duration::from_millis(600);
-    timeouts.idle = Some(Duration::from_millis(600));
-    timeouts.whole = Duration::from_millis(1_500);
+    timeouts.idle = Some(idle);
+    timeouts.whole = whole;
     config.timeouts = timeouts;
     Providers::with_env(config, |name| name.ends_with("_API_KEY").then(|| KEY.to_owned()))
 }
 
 /// The model of a wire, behind `server`.
 pub(crate) fn model_of(server: &Server, wire: &str) -> RemoteModel {
-    let name = match wire {
+    providers_at(&server.url).model(name_of(wire)).unwrap()
+}
+
+fn name_of(wire: &str) -> &'static str {
+    match wire {
         "openai" => "openai.gpt-4o",
         "anthropic" => "anthropic.claude-sonnet-4-5",
         "google" => "google.gemini-3-pro-preview",
         _ => "ollama.llama3.2:1b",
-    };
-    providers_at(&server.url).model(name).unwrap()
+    }
 }
 
 /// A model that asks another one something else, and keeps what it answers. A hook could do the
@@ -136,6 +144,20 @@ pub(crate) async fn ask_with(
 pub(crate) async fn ask(wire: &str, mode: Mode, steps: Vec<Step>) -> Asked {
     let server = Server::one(steps).await;
     let asked = ask_with(model_of(&server, wire), mode, |_| {}).await;
+    server.stop().await;
+    asked
+}
+
+/// The same with other limits, see [`providers_within`].
+pub(crate) async fn ask_within(
+    (idle, whole): (Duration, Duration),
+    wire: &str,
+    mode: Mode,
+    steps: Vec<Step>,
+) -> Asked {
+    let server = Server::one(steps).await;
+    let model = providers_within(&server.url, idle, whole).model(name_of(wire)).unwrap();
+    let asked = ask_with(model, mode, |_| {}).await;
     server.stop().await;
     asked
 }

@@ -256,7 +256,7 @@ async fn an_id_that_gemini_gave_goes_back_with_the_call_and_its_result() {
 
 #[tokio::test]
 async fn each_reason_to_stop_is_understood() {
-    let call = json!({ "functionCall": { "name": "weather", "args": {} } });
+    let call = json!({ "functionCall": { "name": "weather", "args": { "city": "Rome" } } });
     let answer = |reason: &str| {
         json!({ "candidates": [
             { "content": { "parts": [{ "text": "So" }, call] }, "finishReason": reason },

@@ -25,6 +25,7 @@ use anyhow::{Context as _, Result};
 use flush::Flush;
 use source::Source;
 use talk::{Ears, Talk};
+use tenure_core::CancelToken;
 
 pub(super) fn run(args: &Chat) -> Result<Exit> {
     let opened = Opened::at(&args.path)?;
@@ -56,7 +57,8 @@ pub(super) fn run(args: &Chat) -> Result<Exit> {
         Ok(agent) => agent.to_owned(),
         Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
     };
-    let note = args.yes.check(&session.team().tools())?;
+    let team = session.team();
+    let note = args.yes.check(&team.tools(), |tool| team.may_come(tool))?;
     if !args.quiet {
         complain_about(session.team().warnings());
         note.iter().for_each(|note| print_plain(&format!("note: {note}")));
@@ -64,7 +66,8 @@ pub(super) fn run(args: &Chat) -> Result<Exit> {
     // Before anybody is asked anything: what changes meanwhile is not lost.
     let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
     let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
-    admit(&root, &args.path, &items, leave)?;
+    // Ctrl-C still ends the program here.
+    admit(&root, &args.path, &items, leave, &CancelToken::new())?;
     if leave == Leave::AsRecorded {
         confirm_unchanged(&items, &items_of(session.team().loaded()))?;
     }

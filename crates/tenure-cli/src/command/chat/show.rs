@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tenure_cards::team::{Conversation, Team};
 use tenure_core::hook::{HookFailure, Point};
 use tenure_core::message::Message;
-use tenure_hosts::mcp::McpState;
+use tenure_hosts::mcp::{McpOffer, McpState};
 
 /// More of a line is not read by anybody.
 const MOST: usize = 200;
@@ -83,7 +83,12 @@ pub(super) fn tools(team: &Team, agent: &str) -> String {
         let first = tool.description.lines().next().unwrap_or_default();
         [clean_line(&tool.name), fit(&clean_line(first), MOST)]
     });
-    or_nothing(columns(rows), "it has no tools")
+    let mut lines = columns(rows);
+    if lines.is_empty() {
+        lines.push("  it has no tools".to_owned());
+    }
+    lines.extend(missing(team, agent, McpOffer::Tools));
+    lines.join("\n")
 }
 
 pub(super) fn hooks(team: &Team, agent: &str, point: Option<Point>) -> String {
@@ -147,8 +152,20 @@ pub(super) fn servers(team: &Team) -> String {
             McpState::Failed => paint(BAD, "failed"),
             _ => paint(DIM, "idle"),
         };
-        let mut about = vec![state, plural(server.tools, "tool")];
+        let state = match server.retry_in {
+            Some(pause) => format!("{state}, retried in {}s", pause.as_millis().div_ceil(1000)),
+            None => state,
+        };
+        let tools = plural(server.tools, "tool");
+        let tools = match server.state {
+            McpState::Connected if server.taken < server.tools => {
+                format!("{tools}, {} taken", server.taken)
+            }
+            _ => tools,
+        };
+        let mut about = vec![state, tools];
         about.extend(server.protocol.map(|version| format!("protocol {}", exact(&version))));
+        about.extend(server.unmatched.iter().map(|it| fit(&exact(&it.to_string()), MOST)));
         about.extend(server.error.map(|error| fit(&exact(&error), MOST)));
         [clean_line(&server.name), about.join(" · ")]
     });
@@ -170,7 +187,37 @@ pub(super) fn prompts(team: &Team, agent: &str) -> String {
         let name = exact(&format!("{}/{} {}", prompt.server, prompt.name, arguments.join(" ")));
         [name.trim_end().to_owned(), fit(&clean_line(about), MOST)]
     });
-    or_nothing(columns(rows), "its servers offer no prompts")
+    let mut lines = columns(rows);
+    let missing = missing(team, agent, McpOffer::Prompts);
+    if lines.is_empty() {
+        let servers = team.servers_of(agent).unwrap_or_default();
+        let all: usize = servers.iter().map(|server| server.prompts).sum();
+        lines.push(match all {
+            0 if missing.is_empty() => "  its servers offer no prompts".to_owned(),
+            0 => "  no prompts are known".to_owned(),
+            all => {
+                let all = plural(all, "prompt");
+                format!("  its servers offer {all}, and its card takes none")
+            }
+        });
+    }
+    lines.extend(missing);
+    lines.join("\n")
+}
+
+/// Why an agent may have less of its servers than somebody looks for: filters that match nothing,
+/// and servers that are not there.
+fn missing(team: &Team, agent: &str, offer: McpOffer) -> Vec<String> {
+    let mut lines = Vec::new();
+    for server in team.servers_of(agent).unwrap_or_default() {
+        if server.state != McpState::Connected {
+            let state = format!("`{}` is not connected ({})", server.name, server.state);
+            lines.push(state);
+        }
+        let unmatched = server.unmatched.iter().filter(|it| it.offer == offer);
+        lines.extend(unmatched.map(ToString::to_string));
+    }
+    lines.iter().map(|line| format!("  {}", paint(WARN, fit(&exact(line), MOST)))).collect()
 }
 
 fn or_nothing(lines: Vec<String>, nothing: &str) -> String {

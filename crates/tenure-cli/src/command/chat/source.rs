@@ -43,8 +43,10 @@ impl Source {
         match self {
             Self::Person(editor) => {
                 if !editor.is_editing() {
-                    // Whatever was drawn goes away before the prompt comes.
-                    drop(screen.hold());
+                    // Whatever was drawn goes away before the prompt comes, and is not drawn again
+                    // above it: who is still at work would erase it.
+                    let _quiet = screen.hold();
+                    editor.begin(prompt);
                 }
                 editor.read(prompt).await
             }

@@ -16,7 +16,9 @@ use crate::terminal::text::clean_block;
 use crate::terminal::{Screen, Typed, print_plain};
 use crate::trust::would_ask;
 use anyhow::{Result, anyhow};
+use std::future::pending;
 use tenure_cards::team::{Conversation, Run, Team, TeamError};
+use tenure_core::CancelToken;
 use tenure_core::event::EventBus;
 use tenure_core::message::Message;
 
@@ -29,6 +31,8 @@ pub(super) struct Talk {
     wishes: ReloadWishes,
     /// Files have changed, and are taken as soon as the keyboard is free for a question.
     changed: bool,
+    /// What was typed while something else was waited for.
+    typed: Option<Typed>,
 }
 
 /// What is listened to beside the person and the agents.
@@ -58,7 +62,7 @@ impl Talk {
         wishes: ReloadWishes,
     ) -> Self {
         let team = Box::new(team);
-        Self { team, agent, bus, ears, wishes, changed: false }
+        Self { team, agent, bus, ears, wishes, changed: false, typed: None }
     }
 
     pub(super) fn screen(&self) -> &Screen {
@@ -123,6 +127,7 @@ impl Talk {
             self.stopper().interrupts().talk();
         }
         let exit = self.listen(source, &mut conversation).await;
+        self.stopper().interrupts().leave();
         if self.stopper().cause().is_none() {
             let failures = conversation.end().await;
             let _quiet = self.screen().hold();
@@ -147,8 +152,12 @@ impl Talk {
                 }
                 Next::Typed(typed) => typed,
             };
-            if std::mem::take(&mut self.changed) {
-                self.reload(conversation).await;
+            if std::mem::take(&mut self.changed)
+                && !self.reload(conversation, pending()).await
+                && matches!(typed, Typed::Message(_))
+            {
+                // Who did not want to wait gets the prompt back, and finds the line with arrow up.
+                continue;
             }
             let line = match typed {
                 Typed::Message(line) => line,
@@ -171,13 +180,16 @@ impl Talk {
     }
 
     async fn next(&mut self, source: &mut Source) -> Next {
-        let prompt = format!("{}> ", clean_block(&self.agent));
+        if let Some(typed) = self.typed.take() {
+            return Next::Typed(typed);
+        }
+        let prompt = self.prompt();
         let (stopper, screen) = (self.wishes.stopper.clone(), self.wishes.screen.clone());
         let waits = self.changed;
         let changed = async {
             match &mut self.ears.watcher {
                 Some(watcher) if !waits => watcher.changed().await,
-                _ => std::future::pending().await,
+                _ => pending().await,
             }
         };
         tokio::select! {
@@ -189,7 +201,7 @@ impl Talk {
     }
 
     /// Takes files that have changed: at once, unless a person has to be asked who is typing.
-    async fn take_changes(&mut self, source: &Source, conversation: &mut Conversation) {
+    async fn take_changes(&mut self, source: &mut Source, conversation: &mut Conversation) {
         let must_ask = || {
             let opened = Opened::at(&self.wishes.path).ok();
             opened.is_some_and(|it| {
@@ -203,24 +215,69 @@ impl Talk {
             print_plain(&format!("{} {text}", paint(WARN, "changed:")));
             return;
         }
-        self.reload(conversation).await;
+        if !source.is_person() {
+            self.reload(conversation, pending()).await;
+            return;
+        }
+        // While a line is typed Ctrl-C is a key and no signal.
+        let (prompt, screen) = (self.prompt(), self.wishes.screen.clone());
+        let mut typed = None;
+        let left = async {
+            match source.next(&prompt, &screen).await {
+                Typed::Interrupted | Typed::Cleared => {}
+                message @ Typed::Message(_) => {
+                    typed = Some(message);
+                    pending().await
+                }
+                end => typed = Some(end),
+            }
+        };
+        self.reload(conversation, left).await;
+        self.typed = typed;
     }
 
-    /// Puts agents made of the files as they are now in the place of those that run.
-    async fn reload(&mut self, conversation: &mut Conversation) {
-        let Some(watcher) = &mut self.ears.watcher else { return };
-        let Reloaded::Replaced(new) = reload(&self.team, &self.wishes, watcher).await else {
-            return;
+    /// What stands before what is typed.
+    fn prompt(&self) -> String {
+        format!("{}> ", clean_block(&self.agent))
+    }
+
+    /// Puts agents made of the files as they are now in the place of those that run. Ctrl-C ends
+    /// that, and so does a person who has `left`; then this is false.
+    async fn reload(
+        &mut self,
+        conversation: &mut Conversation,
+        left: impl Future<Output = ()>,
+    ) -> bool {
+        let pressed = self.stopper().interrupts().turn_begins();
+        let leaving = async {
+            left.await;
+            pressed.cancel();
+            pending().await
         };
+        let was_kept = tokio::select! {
+            biased;
+            was_kept = self.take_files(conversation, &pressed) => was_kept,
+            never = leaving => never,
+        };
+        self.stopper().interrupts().turn_ends();
+        !(was_kept && pressed.is_cancelled())
+    }
+
+    /// The same, while Ctrl-C cancels `pressed`. Says whether the agents that run stay.
+    async fn take_files(&mut self, conversation: &mut Conversation, pressed: &CancelToken) -> bool {
+        let Some(watcher) = &mut self.ears.watcher else { return true };
+        let reloaded = reload(&self.team, &self.wishes, watcher, pressed).await;
+        let Reloaded::Replaced(new) = reloaded else { return true };
         match new.conversation_after(conversation) {
             Ok(next) => {
                 // The ends of the old chat belong to the old agents.
-                std::mem::replace(conversation, next).end().await;
+                let ends = std::mem::replace(conversation, next).end();
+                self.ending(pressed, ends).await;
             }
             Err(error) => print_plain(&format!("{} {error}", paint(BAD, "error:"))),
         }
         let old = std::mem::replace(&mut self.team, new);
-        old.shutdown().await;
+        self.ending(pressed, old.shutdown()).await;
         if self.team.entry(Some(&self.agent)).is_err()
             && let Ok(entry) = self.team.entry(None)
         {
@@ -228,6 +285,36 @@ impl Talk {
             self.note(&format!("`{}` is gone; you talk to `{entry}` now", self.agent));
             self.agent = entry;
         }
+        false
+    }
+
+    /// Waits for ends of the old agents. They always run whole, and who presses Ctrl-C is told.
+    async fn ending<T>(&self, pressed: &CancelToken, ends: impl Future<Output = T>) -> T {
+        let mut ends = std::pin::pin!(ends);
+        tokio::select! {
+            biased;
+            ended = &mut ends => return ended,
+            () = pressed.cancelled() => {
+                let text = "the files are taken, and the old agents are still ending";
+                self.screen().announce(paint(WARN, text));
+            }
+        }
+        ends.await
+    }
+
+    /// What a command waits for; `None` if somebody did not want to wait, and that is said.
+    async fn unless_stopped<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let pressed = self.stopper().interrupts().turn_begins();
+        let came = tokio::select! {
+            biased;
+            () = self.stopped(&pressed) => None,
+            came = awaited => Some(came),
+        };
+        self.stopper().interrupts().turn_ends();
+        if came.is_none() {
+            self.note(&paint(WARN, "cancelled"));
+        }
+        came
     }
 
     /// Does what was typed.
@@ -246,7 +333,10 @@ impl Talk {
             }
             slash::Typed::Prompt { server, name, arguments } => {
                 let arguments = arguments.into_iter().collect();
-                let prompt = self.team.prompt(&self.agent, &server, &name, arguments).await;
+                let prompt = self.team.prompt(&self.agent, &server, &name, arguments);
+                let Some(prompt) = self.unless_stopped(prompt).await else {
+                    return Ok(After::Next);
+                };
                 match prompt.map(|messages| said(&messages)) {
                     Ok(message) if message.is_empty() => "the prompt says nothing".to_owned(),
                     Ok(message) => {
@@ -254,12 +344,12 @@ impl Talk {
                         let agent = self.agent.clone();
                         return self.turn(conversation, &agent, message).await;
                     }
-                    Err(error) => problem(&error.to_string()),
+                    Err(error) => return Ok(problem(&error.to_string())),
                 }
             }
             slash::Typed::Clear => match conversation.forget() {
                 Ok(()) => "forgotten".to_owned(),
-                Err(error) => problem(&error.to_string()),
+                Err(error) => return Ok(problem(&error.to_string())),
             },
             slash::Typed::Help => show::help(),
             slash::Typed::Agents => show::agents(&self.team, &self.agent),
@@ -270,7 +360,7 @@ impl Talk {
             slash::Typed::Usage => self.screen().usage().join("\n"),
             slash::Typed::Servers => show::servers(&self.team),
             slash::Typed::Prompts => show::prompts(&self.team, &self.agent),
-            slash::Typed::Wrong(why) => problem(&why),
+            slash::Typed::Wrong(why) => return Ok(problem(&why)),
         };
         super::super::say(&text)?;
         Ok(After::Next)
@@ -296,8 +386,10 @@ impl Talk {
     }
 }
 
-fn problem(text: &str) -> String {
-    paint(WARN, clean_block(text))
+/// Says what is wrong with a command: not where answers go.
+fn problem(text: &str) -> After {
+    print_plain(&paint(WARN, clean_block(text)));
+    After::Next
 }
 
 /// What the messages of a prompt say, as one message.

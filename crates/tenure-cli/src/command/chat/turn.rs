@@ -98,7 +98,7 @@ impl Talk {
     }
 
     /// Waits for whatever ends a turn: Ctrl-C, a signal, or a person who left a question.
-    async fn stopped(&self, pressed: &CancelToken) {
+    pub(super) async fn stopped(&self, pressed: &CancelToken) {
         tokio::select! {
             () = pressed.cancelled() => {}
             () = self.stopper().stopped() => {}

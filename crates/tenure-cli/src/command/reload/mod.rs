@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tenure_cards::diagnostic::Report;
 use tenure_cards::team::Team;
+use tenure_core::CancelToken;
 use told::Told;
 
 /// How files are taken again.
@@ -73,12 +74,13 @@ pub(super) enum Reloaded {
 /// Takes the files again. Call it when [`Watcher::changed`] says so, and best between turns: where
 /// conversations go on, a turn that goes on in `current` is waited for.
 ///
-/// Never fails, and never touches `current`. If the program is stopped meanwhile, everything that
-/// was started has ended when it returns.
+/// Never fails, and never touches `current`. If the program is stopped meanwhile, or `cancel` is
+/// cancelled, everything that was started has ended when it returns.
 pub(super) async fn reload(
     current: &Team,
     wishes: &ReloadWishes,
     watcher: &mut Watcher,
+    cancel: &CancelToken,
 ) -> Reloaded {
     let began = Instant::now();
     let changes = watcher.changes();
@@ -88,7 +90,7 @@ pub(super) async fn reload(
         told.unchanged();
         return Reloaded::Kept;
     }
-    match take(current, wishes, watcher, &mut told).await {
+    match take(current, wishes, watcher, &mut told, cancel).await {
         Ok(team) => {
             told.replaced(current, &team, &watcher.touched(), began.elapsed());
             watcher.follow(team.loaded());
@@ -109,6 +111,8 @@ enum Why {
     Refused(Report),
     /// Anything else, in words.
     Said(String),
+    /// A person did not want to wait for it.
+    Cancelled,
     /// The program was told to end.
     Stopped,
 }
@@ -118,6 +122,7 @@ async fn take(
     wishes: &ReloadWishes,
     watcher: &mut Watcher,
     told: &mut Told<'_>,
+    cancel: &CancelToken,
 ) -> Result<Team, Why> {
     let opened = Opened::at(&wishes.path).map_err(|error| Why::Said(format!("{error:#}")))?;
     watcher.consider(&opened.loaded);
@@ -132,9 +137,11 @@ async fn take(
 
     // The question waits for a person, and that must not keep the program from being stopped.
     let (path, leave, agreed) = (wishes.path.clone(), wishes.leave, items.clone());
+    let taken_back = cancel.clone();
     let admitted = {
         let _quiet = wishes.screen.hold();
-        let asked = tokio::task::spawn_blocking(move || admit(&root, &path, &agreed, leave));
+        let asked =
+            tokio::task::spawn_blocking(move || admit(&root, &path, &agreed, leave, &taken_back));
         tokio::select! {
             biased;
             () = wishes.stopper.stopped() => return Err(Why::Stopped),
@@ -143,6 +150,9 @@ async fn take(
     };
     let admitted = admitted.unwrap_or_else(|panic| Err(anyhow::anyhow!("{panic}")));
     if let Err(error) = admitted {
+        if cancel.is_cancelled() {
+            return Err(Why::Cancelled);
+        }
         // Trust may be given elsewhere, and then nothing else changes.
         watcher.attend_to(Store::locate().unwrap_or_default());
         return Err(Why::Said(format!("{error:#}")));
@@ -162,6 +172,7 @@ async fn take(
     let started = tokio::select! {
         biased;
         () = wishes.stopper.stopped() => None,
+        () = cancel.cancelled() => None,
         started = start => Some(started),
     };
     match started {
@@ -173,7 +184,7 @@ async fn take(
         None => {
             team.shutdown().await;
             team.settled().await;
-            Err(Why::Stopped)
+            Err(if wishes.stopper.cause().is_some() { Why::Stopped } else { Why::Cancelled })
         }
     }
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_cards::team::Team;
+use tenure_core::CancelToken;
 use tenure_core::hook::Limit;
 use tokio::time::Instant;
 
@@ -94,7 +95,8 @@ async fn live(
                 () = stopper.stopped() => break 'runs,
                 () = watcher.changed() => {}
             }
-            match reload(&team, &wishes, &mut watcher).await {
+            // Ctrl-C ends the program.
+            match reload(&team, &wishes, &mut watcher, &CancelToken::new()).await {
                 Reloaded::Kept if stopper.cause().is_some() => break 'runs,
                 Reloaded::Kept => {}
                 Reloaded::Replaced(new) => {

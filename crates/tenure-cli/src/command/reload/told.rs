@@ -95,6 +95,7 @@ impl<'a> Told<'a> {
             Why::Broken(_) => "the check found errors".to_owned(),
             Why::Refused(_) => "the cards cannot be run".to_owned(),
             Why::Said(text) => clean_block(text),
+            Why::Cancelled => "it was cancelled".to_owned(),
         };
         {
             let _quiet = self.wishes.screen.hold();
@@ -108,11 +109,8 @@ impl<'a> Told<'a> {
             self.wishes.screen.print(&format!("{} {error}", paint(BAD, "error:")));
         }
         let files = self.listed_files();
-        self.wishes.screen.print(&format!(
-            "{} {files}; {}",
-            paint(WARN, "not reloaded:"),
-            paint(BOLD, STAY)
-        ));
+        let label = if matches!(why, Why::Cancelled) { "cancelled:" } else { "not reloaded:" };
+        self.wishes.screen.print(&format!("{} {files}; {}", paint(WARN, label), paint(BOLD, STAY)));
         if self.wishes.telling == Telling::Json {
             match &why {
                 Why::Broken(opened) => print_diagnostics(opened.report()),

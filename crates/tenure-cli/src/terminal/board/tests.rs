@@ -23,8 +23,12 @@ fn crowd(clones: usize) -> Tale {
         let usage = Usage { cost: Cost::from_nano_usd(120_000), ..Usage::new(1000, 20) };
         tale.model((from + 300, from + 400), &name, id, usage);
         let (call, tool): (Arc<str>, Arc<str>) = ("c1".into(), "read_file".into());
-        let ended =
-            |outcome| EventKind::TurnEnded { outcome, usage, took: Duration::from_millis(100) };
+        let ended = |outcome| EventKind::TurnEnded {
+            outcome,
+            usage,
+            took: Duration::from_millis(100),
+            reason: None,
+        };
         let late = 700 + at as u64;
         match at % 10 {
             3 => {

@@ -86,15 +86,20 @@ impl LineEditor {
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// The next message. If the future is dropped the line stays, and the next call goes on with
-    /// it, whatever its prompt.
-    pub(crate) async fn read(&mut self, prompt: &str) -> Typed {
+    /// Puts the prompt, unless a line is being edited. From here on nothing is drawn.
+    pub(crate) fn begin(&mut self, prompt: &str) {
         if !self.asked {
             self.asked = true;
             sink::set_edited(true);
             // If the thread is gone, so is the other channel.
             let _ = self.prompts.send(prompt.to_owned());
         }
+    }
+
+    /// The next message. If the future is dropped the line stays, and the next call goes on with
+    /// it, whatever its prompt.
+    pub(crate) async fn read(&mut self, prompt: &str) -> Typed {
+        self.begin(prompt);
         let typed = self.typed.recv().await;
         self.asked = false;
         sink::set_edited(false);

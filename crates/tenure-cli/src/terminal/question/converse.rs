@@ -21,6 +21,9 @@ pub(super) const MEANINGS: [(&str, &str); 4] = [
 /// How the choices are offered.
 pub(crate) const CHOICES: &str = "  [a]pprove  [e]dit  [r]eject  re[s]pond";
 
+/// What is said whenever an edit ends with the action as it was asked about.
+const UNCHANGED: &str = "  nothing was changed; the question is about the action as it was\n";
+
 /// Leads the conversation until there is an answer. `None` if the person left (end of input).
 pub(super) async fn converse<P: Person>(
     ask: &PendingAsk,
@@ -72,8 +75,9 @@ async fn choose<P: Person>(
         person.say(&format!("{CHOICES}{view}: "));
         let choice = person.line().await?;
         match choice.trim().to_ascii_lowercase().as_str() {
-            "a" | "approve" | "y" | "yes" => return Some(Answer::Approve),
-            "r" | "reject" | "n" | "no" => {
+            // Only what is offered: a `y` may be meant for a change that was never made.
+            "a" | "approve" => return Some(Answer::Approve),
+            "r" | "reject" => {
                 person.say("  why? (Enter for no reason): ");
                 return Some(Answer::Reject(super::reason(&person.line().await?)));
             }
@@ -106,17 +110,21 @@ async fn edit<P: Person>(
     person: &mut P,
 ) -> Option<Option<Value>> {
     let mut draft = format!("{action:#}\n");
+    let mut typed = None;
     loop {
-        let text = match person.edit(&draft).await {
-            Edited::Text(text) => text,
-            Edited::Failed(why) => {
-                warn(person, &why);
-                typed_json(action, person).await?
-            }
-            Edited::NoEditor => typed_json(action, person).await?,
+        let text = match typed.take() {
+            Some(typed) => typed,
+            None => match person.edit(&draft).await {
+                Edited::Text(text) => text,
+                Edited::Failed(why) => {
+                    warn(person, &why);
+                    typed_json(action, person).await?
+                }
+                Edited::NoEditor => typed_json(action, person).await?,
+            },
         };
         if text.trim().is_empty() {
-            person.say("  nothing was changed\n");
+            person.say(UNCHANGED);
             return Some(None);
         }
         let edited = serde_json::from_str::<Value>(&text)
@@ -124,7 +132,7 @@ async fn edit<P: Person>(
             .and_then(|edited| fits(ask, action, &edited).map(|()| edited));
         match edited {
             Ok(edited) if edited == *action => {
-                person.say("  nothing was changed\n");
+                person.say(UNCHANGED);
                 return Some(None);
             }
             Ok(edited) => {
@@ -135,15 +143,20 @@ async fn edit<P: Person>(
                 match confirm(person).await? {
                     Confirmed::Yes => return Some(Some(edited)),
                     Confirmed::Again => {}
-                    Confirmed::No => return Some(None),
+                    Confirmed::No => {
+                        person.say(UNCHANGED);
+                        return Some(None);
+                    }
                 }
             }
             Err(why) => {
                 warn(person, &why);
-                person.say("  [e]dit again, or Enter to go back: ");
-                let choice = person.line().await?;
-                if !matches!(choice.trim(), "e" | "E" | "edit") {
-                    return Some(None);
+                person.say("  [e]dit again, or type it as JSON (Enter to go back): ");
+                let again = person.line().await?;
+                // Whatever is typed here is about the change; only an empty line goes back.
+                if !matches!(again.trim(), "e" | "E" | "edit") {
+                    typed = Some(again);
+                    continue;
                 }
             }
         }

@@ -98,6 +98,9 @@ impl Field {
             Kind::Number | Kind::Text => "",
         };
         let otherwise = match self.default() {
+            Some(value) if matches!(self.kind, Kind::One | Kind::Several) => {
+                format!(" [{}]", self.named(value))
+            }
             Some(Value::String(text)) => format!(" [{}]", exact(text)),
             Some(Value::Bool(yes)) => format!(" [{}]", if *yes { "y" } else { "n" }),
             Some(value) => format!(" [{}]", exact(&value.to_string())),
@@ -107,6 +110,22 @@ impl Field {
         let (title, rest) = (paint(BOLD, &self.title), format!("{how}{otherwise}"));
         text.push_str(&format!("  {title}{}: ", paint(DIM, rest)));
         text
+    }
+
+    /// A value that was chosen, as the choices show it: `1 Bern`.
+    fn named(&self, value: &Value) -> String {
+        let choices = self.choices();
+        let one = |value: &Value| match choices.iter().position(|(it, _)| it == value) {
+            Some(at) => format!("{} {}", at + 1, exact(&choices[at].1)),
+            None => exact(&value.to_string()),
+        };
+        match (self.kind, value) {
+            (Kind::Several, Value::Array(values)) if values.is_empty() => "none".to_owned(),
+            (Kind::Several, Value::Array(values)) => {
+                values.iter().map(one).collect::<Vec<_>>().join(", ")
+            }
+            _ => one(value),
+        }
     }
 
     /// What was typed, as a value; `None` if it is left out.

@@ -28,7 +28,10 @@ use person::AtTerminal;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tenure_core::CancelToken;
 use tenure_core::ask::{Answer, Asker, PendingAsk};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::Instant;
 
 /// Whether there is a person to ask: somebody who sees standard error and types on standard input.
@@ -36,11 +39,25 @@ pub(crate) fn is_anybody_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks a yes-or-no question before anything runs. Anything but a yes is a no.
-pub(crate) fn confirm(question: &str) -> bool {
+/// How often it is looked whether a question was taken back.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Asks a yes-or-no question outside of a run. Anything but a yes is a no, and so is a question that
+/// was taken back.
+pub(crate) fn confirm(question: &str, taken_back: &CancelToken) -> bool {
     let mut lines = Typed::blocking();
     prompt(&format!("{} {} ", paint(BOLD, question), paint(DIM, "[y/N]")));
-    let answer = lines.blocking_recv().unwrap_or_default();
+    let answer = loop {
+        match lines.try_recv() {
+            Ok(line) => break line,
+            Err(TryRecvError::Disconnected) => break String::new(),
+            Err(TryRecvError::Empty) if taken_back.is_cancelled() => {
+                print_plain("");
+                break String::new();
+            }
+            Err(TryRecvError::Empty) => std::thread::sleep(LOOK),
+        }
+    };
     matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 

@@ -67,9 +67,10 @@ fn respond(text: &str) -> Option<Answer> {
 
 #[test]
 fn each_choice_gives_its_answer() {
-    let cases: [(&[&str], Answer); 7] = [
+    let cases: [(&[&str], Answer); 8] = [
         (&["a"], Answer::Approve),
-        (&["yes"], Answer::Approve),
+        (&["Approve "], Answer::Approve),
+        (&["reject", "no"], Answer::Reject("no".into())),
         (&["r", "too risky"], Answer::Reject("too risky".into())),
         (&["r", ""], Answer::Reject("rejected by the user".into())),
         (&["s", "use the other file"], Answer::Respond("use the other file".into())),
@@ -86,6 +87,33 @@ fn an_empty_line_approves_nothing() {
     let (said, answer) = talk(&approval(), &["", "r", ""]);
     assert_eq!(answer, Some(Answer::Reject("rejected by the user".into())));
     assert!(said.contains("please answer a, e, r or s"), "{said}");
+}
+
+#[test]
+fn only_what_is_offered_is_taken() {
+    for typed in ["y", "yes", "n", "no", "ok", "{\"path\": \"b\"}"] {
+        let (said, answer) = talk(&approval(), &[typed]);
+        assert_eq!(answer, None, "{typed}");
+        assert!(said.contains("please answer a, e, r or s"), "{typed}: {said}");
+    }
+}
+
+#[test]
+fn a_mended_edit_is_what_is_done_and_never_what_was_asked_first() {
+    let mended = Some(Answer::Edit(json!({ "path": "b" })));
+    let typed = ["e", "{\"path\": \"b\"", "{\"path\": \"b\"}", "y"];
+    assert_eq!(talk(&approval(), &typed).1, mended);
+    // Not even words that mean something elsewhere lead back to the menu.
+    let typed = ["e", "{", "a", "y", "yes", "{\"path\": \"b\"}", "y"];
+    assert_eq!(talk(&approval(), &typed).1, mended);
+    let (said, answer) = talk(&approval(), &["e", "{", "", "y"]);
+    assert_eq!(answer, None);
+    assert!(said.contains("nothing was changed"), "{said}");
+    // The editor is had again where it is asked for.
+    let typo: fn(&str) -> Edited = |_| Edited::Text("{".to_owned());
+    let good: fn(&str) -> Edited = |_| Edited::Text("{\"path\": \"b\"}".to_owned());
+    assert_eq!(talk_with(&approval(), &["e", "e", "y"], &[typo, good]).1, mended);
+    assert_eq!(talk_with(&approval(), &["e", "{\"path\": \"b\"}", "y"], &[typo]).1, mended);
 }
 
 #[test]
@@ -106,8 +134,9 @@ fn what_was_edited_is_shown_as_a_difference_and_must_be_confirmed() {
     let (said, answer) = talk_with(&approval(), &["e", "", "e", "y"], &[edit, again]);
     assert_eq!(answer, Some(Answer::Edit(json!({ "path": "c.txt", "mode": 1 }))));
     insta::assert_snapshot!(said);
-    let (_, answer) = talk_with(&approval(), &["e", "n", "a"], &[edit]);
+    let (said, answer) = talk_with(&approval(), &["e", "n", "a"], &[edit]);
     assert_eq!(answer, Some(Answer::Approve), "a no goes back, and what was asked is unchanged");
+    assert!(said.contains("nothing was changed"), "{said}");
 }
 
 #[test]
@@ -182,6 +211,37 @@ fn a_flat_schema_is_a_form() {
     let Some(Answer::Respond(text)) = answer else { panic!("{answer:?}") };
     assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), expected);
     assert_eq!(talk(&ask, &["Bern", "/reject later"]).1, Some(Answer::Reject("later".into())));
+}
+
+#[test]
+fn a_default_that_is_a_choice_is_shown_as_the_choice() {
+    let ask = input(json!({
+        "type": "object",
+        "properties": {
+            "pet": { "type": "string", "enum": ["pet-1", "pet-2"], "default": "pet-2" },
+            "food": { "oneOf": [{ "const": "h", "title": "Hay" }], "default": "h" },
+            "days": { "type": "array", "items": { "enum": ["mo", "tu"] }, "default": ["mo", "tu"] },
+        },
+    }));
+    let (said, answer) = talk(&ask, &["", "", ""]);
+    for part in ["[2 pet-2]", "[1 Hay]", "[1 mo, 2 tu]"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let Some(Answer::Respond(text)) = answer else { panic!("{answer:?}") };
+    let expected = json!({ "pet": "pet-2", "food": "h", "days": ["mo", "tu"] });
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), expected);
+}
+
+#[test]
+fn a_field_with_a_format_is_asked_for_until_it_has_it() {
+    let ask = input(json!({
+        "type": "object",
+        "required": ["day"],
+        "properties": { "day": { "type": "string", "format": "date" } },
+    }));
+    let (said, answer) = talk(&ask, &["tomorrow", "2026-02-30", "2026-02-28"]);
+    assert_eq!(said.matches("2024-05-31").count(), 2, "{said}");
+    assert_eq!(answer, respond("{\"day\":\"2026-02-28\"}"));
 }
 
 #[test]

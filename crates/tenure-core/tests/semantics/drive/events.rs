@@ -202,3 +202,28 @@ async fn a_slow_subscriber_is_told_what_it_missed_and_slows_nobody() {
     let Some(Received::Event(event)) = slow.recv().await else { panic!("then it goes on") };
     assert_eq!(event.id, all.last().unwrap().id + 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_end_well_says_why() {
+    let bus = EventBus::new();
+    let mut subscriber = bus.subscribe(1024);
+    let model = script([call(&["act", "none"]), Reply::Fatal]);
+    let builder = Agent::builder("agent").model(model).tool(failing_tool("act")).events(&bus);
+    let error = started(builder).await.run("go").await.unwrap_err().to_string();
+    let told = events(&mut subscriber);
+    let reasons: Vec<_> = told
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ModelEnded { reason, .. }
+            | EventKind::ToolEnded { reason, .. }
+            | EventKind::TurnEnded { reason, .. } => Some(reason.as_deref().unwrap_or("")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons.len(), 5, "{reasons:?}");
+    assert_eq!(reasons[0], "", "what ends well has none");
+    assert!(reasons[1..3].contains(&"the tool failed"), "{reasons:?}");
+    assert!(reasons[1..3].iter().any(|why| why.contains("there is no tool `none`")), "{reasons:?}");
+    assert!(!error.is_empty() && error.starts_with(reasons[3]), "{reasons:?}");
+    assert_eq!(reasons[4], error);
+}

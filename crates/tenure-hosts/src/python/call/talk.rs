@@ -109,10 +109,20 @@ impl<'a> Talk<'a> {
             Err(wrong) => misuse(q, &wrong),
             Ok(ask) => match self.call.site.ask(ask).await {
                 Ok(answer) => json!({ "q": q, "v": answer }),
-                Err(error) => refusal(q, &error),
+                Err(error) => self.refused(q, error),
             },
         };
         self.worker.answer(answer).await;
+    }
+
+    /// What the function is told that asked in vain. One that was cancelled may only pass that on,
+    /// and then it is no failure of its own.
+    fn refused(&self, q: u64, error: Error) -> Value {
+        let answer = refusal(q, &error);
+        if error.is_cancelled() {
+            lock(&self.given).insert(q, Err(error));
+        }
+        answer
     }
 
     async fn next(&self, q: u64, changed: Value) {
@@ -160,9 +170,9 @@ impl<'a> Talk<'a> {
             // It failed in the worker, which knows.
             (Some(None), _) => return,
             (Some(Some(question)), Ok(_)) => json!({ "q": question }),
-            (Some(Some(question)), Err(error)) => refusal(question, &error),
+            (Some(Some(question)), Err(error)) => self.refused(question, error),
             (None, Ok(value)) => json!({ "q": q, "v": value }),
-            (None, Err(error)) => refusal(q, &error),
+            (None, Err(error)) => self.refused(q, error),
         };
         self.worker.answer(answer).await;
     }

@@ -104,6 +104,10 @@ def failed(ctx: Context, error: BaseException) -> bytes:
     q = getattr(error, "_q", None)
     if isinstance(error, tenure.NextError) and q is not None:
         frame["passed"] = q
+        if isinstance(error, tenure.Cancelled):
+            # It ends because its call was cancelled: nobody wants to read where.
+            frame["e"] = message[-MOST_LINE:]
+            return encode(frame).encode("utf-8", "replace")
     own = [it for it in traceback.extract_tb(error.__traceback__) if it.filename != __file__]
     if own or error.__cause__ is not None or error.__context__ is not None:
         lines = ["Traceback (most recent call last):\n"]

@@ -6,7 +6,7 @@ mod request;
 use super::answer::Draft;
 use super::model::Call;
 use super::transport::{Events, Form, post};
-use reply::{Assembly, whole};
+use reply::{Assembly, Step, whole};
 use tenure_core::model::ModelError;
 
 pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
@@ -23,9 +23,13 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
     let mut events = Events::new(reply.lines());
     let mut assembly = Assembly::default();
     while let Some(data) = events.next().await? {
-        if assembly.take(call, data)? {
-            events.linger().await;
-            return assembly.finish(call);
+        match assembly.take(call, data)? {
+            Step::Ended => {
+                events.linger().await;
+                return assembly.finish(call);
+            }
+            Step::WentOn => events.went_on(),
+            Step::Nothing => {}
         }
     }
     Err(call.route.blame().truncated())

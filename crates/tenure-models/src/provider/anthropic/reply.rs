@@ -51,6 +51,18 @@ enum Delta {
     Other,
 }
 
+impl Delta {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Text { text } => text.is_empty(),
+            Self::InputJson { partial_json } => partial_json.is_empty(),
+            Self::Thinking { thinking } => thinking.is_empty(),
+            Self::Signature { signature } => signature.is_empty(),
+            Self::Other => false,
+        }
+    }
+}
+
 /// A block of the answer.
 enum Block {
     Text(String),
@@ -69,6 +81,14 @@ enum Block {
     Other,
 }
 
+/// What an event did for an answer.
+pub(super) enum Step {
+    /// It held nothing of it: a sign of life.
+    Nothing,
+    WentOn,
+    Ended,
+}
+
 /// An answer that is being put together.
 #[derive(Default)]
 pub(super) struct Assembly {
@@ -79,8 +99,8 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    /// Takes an event, and hands its text on. Says whether it was the last one.
-    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
+    /// Takes an event, and hands its text on.
+    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<Step, ModelError> {
         let blame = call.route.blame();
         let event: Event = serde_json::from_slice(data).map_err(|error| {
             blame.malformed(&format!("a piece of the answer cannot be read: {error}"))
@@ -101,6 +121,9 @@ impl Assembly {
                 else {
                     return Err(blame.malformed("a piece of the answer belongs to no block"));
                 };
+                if delta.is_empty() {
+                    return Ok(Step::Nothing);
+                }
                 match (block, delta) {
                     (Block::Text(text), Delta::Text { text: piece }) => {
                         call.cx.delta(&piece);
@@ -129,11 +152,11 @@ impl Assembly {
                 }
                 self.count(usage.as_ref());
             }
-            Event::MessageStop => return Ok(true),
+            Event::MessageStop => return Ok(Step::Ended),
             Event::Error { error } => return Err(blame.reported(&error)),
-            Event::Other => {}
+            Event::Other => return Ok(Step::Nothing),
         }
-        Ok(false)
+        Ok(Step::WentOn)
     }
 
     /// Counts come in parts, the later ones more exact.
@@ -159,13 +182,15 @@ impl Assembly {
                 Block::Sealed(block) => thoughts.push(block),
                 Block::Call { .. } if !ended => return Err(blame.truncated()),
                 Block::Call { id, name, input, pieces } => {
+                    // The block of a call that was cut is ended, too.
+                    let complete = !pieces.is_empty();
                     let arguments = if pieces.is_empty() { input.to_string() } else { pieces };
                     let mut what = Map::new();
                     if !thoughts.is_empty() {
                         what.insert("thoughts".to_owned(), std::mem::take(&mut thoughts).into());
                     }
                     let continuation = keep(call, what);
-                    draft.calls.push(DraftCall { id, name, arguments, continuation });
+                    draft.calls.push(DraftCall { id, name, arguments, complete, continuation });
                 }
                 Block::Other => {}
             }

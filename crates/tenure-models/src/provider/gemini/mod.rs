@@ -37,7 +37,11 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
             events.next().await?
         };
         match next {
-            Some(data) => assembly.take(call, data)?,
+            Some(data) => {
+                if assembly.take(call, data)? {
+                    events.went_on();
+                }
+            }
             None => return assembly.finish(call),
         }
     }

@@ -1,6 +1,6 @@
 //! What Gemini answers, in one piece and piece by piece: the pieces have the form of the whole.
 
-use super::super::answer::{Draft, DraftCall, count, keep};
+use super::super::answer::{Draft, DraftCall, count, is_filled, keep};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,6 +44,14 @@ struct Part {
     thought_signature: Option<String>,
 }
 
+impl Part {
+    /// Whether it holds anything of the answer, or of what the model thinks.
+    fn is_filled(&self) -> bool {
+        let texts = [&self.text, &self.thought_signature];
+        self.function_call.is_some() || texts.into_iter().flatten().any(|text| !text.is_empty())
+    }
+}
+
 #[derive(Deserialize)]
 struct FunctionCall {
     id: Option<String>,
@@ -73,8 +81,8 @@ impl Assembly {
         self.stop.is_some()
     }
 
-    /// Takes a piece, and hands its text on.
-    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<(), ModelError> {
+    /// Takes a piece, and hands its text on. Says whether it held anything of the answer.
+    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
         let piece: Value = serde_json::from_slice(data).map_err(|error| {
             let what = format!("a piece of the answer cannot be read: {error}");
             call.route.blame().malformed(&what)
@@ -82,7 +90,7 @@ impl Assembly {
         self.add(call, &piece)
     }
 
-    fn add(&mut self, call: Call<'_>, piece: &Value) -> Result<(), ModelError> {
+    fn add(&mut self, call: Call<'_>, piece: &Value) -> Result<bool, ModelError> {
         let blame = call.route.blame();
         let chunk = Chunk::deserialize(piece).map_err(|error| {
             blame.malformed(&format!("a piece of the answer cannot be read: {error}"))
@@ -95,8 +103,10 @@ impl Assembly {
         if chunk.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
             self.stop = Some(StopReason::Refused);
         }
+        let mut went_on = false;
         for candidate in chunk.candidates.into_iter().filter(|candidate| candidate.index == 0) {
             for part in candidate.content.into_iter().flat_map(|content| content.parts) {
+                went_on |= part.is_filled();
                 self.add_part(call, part);
             }
             let Some(reason) = candidate.finish_reason else { continue };
@@ -109,7 +119,7 @@ impl Assembly {
                 }
             }
         }
-        Ok(())
+        Ok(went_on)
     }
 
     fn add_part(&mut self, call: Call<'_>, part: Part) {
@@ -128,12 +138,14 @@ impl Assembly {
         if !id.is_empty() {
             what.insert("id".to_owned(), id.clone().into());
         }
+        // A call comes in one piece. Whether one without arguments was to have some is not said.
+        let complete = made.args.as_ref().is_some_and(is_filled);
         let arguments = match made.args {
             None | Some(Value::Null) => String::new(),
             Some(args) => args.to_string(),
         };
         let continuation = keep(call, what);
-        self.calls.push(DraftCall { id, name: made.name, arguments, continuation });
+        self.calls.push(DraftCall { id, name: made.name, arguments, complete, continuation });
     }
 
     /// The answer after its last piece. Without a reason to stop it is none.

@@ -24,9 +24,11 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
     while let Some(data) = events.next().await? {
         if data == b"[DONE]" {
             events.linger().await;
-            return Ok(assembly.finish(call));
+            return assembly.finish(call);
         }
-        assembly.take(call, data)?;
+        if assembly.take(call, data)? {
+            events.went_on();
+        }
     }
     Err(call.route.blame().truncated())
 }

@@ -4,7 +4,7 @@ use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fmt;
 use tenure_core::model::{ModelError, StopReason, Usage};
 
@@ -25,6 +25,8 @@ struct Choice {
     #[serde(default, alias = "message")]
     delta: Option<Delta>,
     finish_reason: Option<String>,
+    /// Why the answer ended, where its reason is that something failed.
+    error: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -33,6 +35,8 @@ struct Delta {
     content: Words,
     refusal: Option<String>,
     reasoning_content: Option<String>,
+    /// The same by another name. It is not sent back, but it shows that the model is at work.
+    reasoning: Option<Value>,
     reasoning_details: Option<Vec<Value>>,
     tool_calls: Option<Vec<Part>>,
 }
@@ -105,9 +109,24 @@ pub(super) struct Assembly {
     refused: bool,
 }
 
+impl Delta {
+    /// Whether it holds anything of the answer.
+    fn is_filled(&self) -> bool {
+        let texts = [Some(&self.content.0), self.refusal.as_ref(), self.reasoning_content.as_ref()];
+        let thinks = match &self.reasoning {
+            Some(Value::String(text)) => !text.is_empty(),
+            other => other.is_some(),
+        };
+        thinks
+            || texts.into_iter().flatten().any(|text| !text.is_empty())
+            || self.reasoning_details.as_ref().is_some_and(|details| !details.is_empty())
+            || self.tool_calls.as_ref().is_some_and(|parts| !parts.is_empty())
+    }
+}
+
 impl Assembly {
-    /// Takes a piece, and hands its text on.
-    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<(), ModelError> {
+    /// Takes a piece, and hands its text on. Says whether it held anything of the answer.
+    pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
         let blame = call.route.blame();
         let chunk: Chunk = serde_json::from_slice(data).map_err(|error| {
             blame.malformed(&format!("a piece of the answer cannot be read: {error}"))
@@ -119,12 +138,38 @@ impl Assembly {
         if let Some(usage) = chunk.usage.as_ref().or(groq).and_then(usage) {
             self.usage = Some(usage);
         }
+        let mut went_on = false;
         for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
             if let Some(delta) = choice.delta {
+                went_on |= delta.is_filled();
                 self.add(call, delta);
             }
-            if let Some(reason) = choice.finish_reason {
-                self.stop = Some(stop(&reason));
+            self.end(call, choice.finish_reason, choice.error)?;
+        }
+        Ok(went_on)
+    }
+
+    /// Takes why the answer ended, if that is said. Some servers say nothing by an empty reason.
+    fn end(
+        &mut self,
+        call: Call<'_>,
+        reason: Option<String>,
+        error: Option<Value>,
+    ) -> Result<(), ModelError> {
+        let blame = call.route.blame();
+        if let Some(error) = error.filter(|error| !error.is_null()) {
+            return Err(blame.reported(&error));
+        }
+        let Some(reason) = reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
+        match ending(&reason) {
+            Ending::Stop(stop) => self.stop = Some(stop),
+            Ending::Unreadable => {
+                let what = format!("the model wrote a tool call that cannot be read ({reason})");
+                return Err(blame.malformed(&what));
+            }
+            Ending::Failed => {
+                let said = format!("the answer ended for the reason `{reason}`");
+                return Err(blame.reported(&json!({ "type": reason, "message": said })));
             }
         }
         Ok(())
@@ -183,7 +228,11 @@ impl Assembly {
         }
     }
 
-    pub(super) fn finish(self, call: Call<'_>) -> Draft {
+    /// The answer after its last piece. A call without a reason to stop may lack its end.
+    pub(super) fn finish(self, call: Call<'_>) -> Result<Draft, ModelError> {
+        if self.stop.is_none() && !self.calls.is_empty() && !self.refused {
+            return Err(call.route.blame().truncated());
+        }
         let mut calls: Vec<DraftCall> = self.calls.into_iter().map(|(_, call)| call).collect();
         if let Some(first) = calls.first_mut() {
             let mut what = Map::new();
@@ -200,7 +249,7 @@ impl Assembly {
         }
         let stop = if self.refused { StopReason::Refused } else { self.stop.unwrap_or_default() };
         let (usage, surcharge) = self.usage.unzip();
-        Draft { text: self.text, calls, usage, surcharge: surcharge.unwrap_or(0.0), stop }
+        Ok(Draft { text: self.text, calls, usage, surcharge: surcharge.unwrap_or(0.0), stop })
     }
 }
 
@@ -216,7 +265,7 @@ pub(super) fn whole(call: Call<'_>, body: &Value) -> Result<Draft, ModelError> {
         Assembly { usage: read.usage.as_ref().and_then(usage), ..Assembly::default() };
     let quiet = Call { cx: call.cx.quiet(), ..call };
     if let Some(choice) = read.choices.into_iter().next() {
-        assembly.stop = choice.finish_reason.as_deref().map(stop);
+        assembly.end(call, choice.finish_reason, choice.error)?;
         // In one piece, calls are told apart by their places.
         let mut delta = choice.delta.unwrap_or_default();
         for (at, part) in delta.tool_calls.iter_mut().flatten().enumerate() {
@@ -224,15 +273,31 @@ pub(super) fn whole(call: Call<'_>, body: &Value) -> Result<Draft, ModelError> {
         }
         assembly.add(quiet, delta);
     }
-    Ok(assembly.finish(call))
+    assembly.finish(call)
 }
 
-fn stop(reason: &str) -> StopReason {
-    match reason {
-        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-        "tool_calls" | "function_call" => StopReason::ToolUse,
-        "content_filter" | "refusal" => StopReason::Refused,
-        _ => StopReason::EndTurn,
+/// What a reason to stop stands for.
+enum Ending {
+    Stop(StopReason),
+    /// The model's own mistake.
+    Unreadable,
+    /// The server's.
+    Failed,
+}
+
+fn ending(reason: &str) -> Ending {
+    let reason = reason.to_ascii_lowercase();
+    // Reasons of servers that fail: `error`, `server_error`, `abort`, and so on.
+    let failed = ["error", "fail", "abort", "cancel", "timeout", "insufficient_system_resource"];
+    match reason.as_str() {
+        "length" | "max_tokens" | "model_length" => Ending::Stop(StopReason::MaxTokens),
+        "tool_calls" | "function_call" => Ending::Stop(StopReason::ToolUse),
+        "refusal" => Ending::Stop(StopReason::Refused),
+        // Some say behind it what was filtered.
+        filter if filter.starts_with("content_filter") => Ending::Stop(StopReason::Refused),
+        unreadable if unreadable.contains("malformed") => Ending::Unreadable,
+        other if failed.iter().any(|word| other.contains(word)) => Ending::Failed,
+        _ => Ending::Stop(StopReason::EndTurn),
     }
 }
 
