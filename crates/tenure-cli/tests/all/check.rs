@@ -77,7 +77,7 @@ fn what_a_run_would_refuse_is_found_too() {
     remote.run(&["check"]).exits(0).prints("no problems");
     let ran = remote.run(&["run", "a.md", "-m", "hi"]).exits(3).says("error[T0702]");
     ran.says("ANTHROPIC_API_KEY").says("config.toml");
-    remote.run(&["run", "a.md", "-m", "hi", "--model", "passthrough"]).exits(0);
+    remote.run(&["run", "a.md", "-m", "hi", "--model", "passthrough", "--trust"]).exits(0);
     let unknown = Sandbox::with(&[("a.md", "---\nname: a\nmodel: nobody.knows\n---\nx\n")]);
     unknown.run(&["check"]).exits(3).prints("error[T0706]");
 }

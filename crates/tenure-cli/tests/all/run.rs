@@ -16,7 +16,7 @@ fn clones_have_their_own_rows() {
     let sandbox = Sandbox::with(&[("lead.md", LEAD), ("worker.md", WORKER), ("lead.json", script)]);
     let ran = sandbox.run(&["run", ".", "-m", "go"]).exits(0);
     assert_eq!(ran.stdout, "both are done\n");
-    ran.says("worker#1[tool]").says("worker#2[tool]").says("worker ×");
+    ran.says("worker#1[tool]").says("worker#2[tool]").says("worker, 2 clones");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_terminal_shows_only_so_many_instances_at_once() {
     // Twelve clones and the lead; their template is idle. Four of the thirteen have a line.
     let shown = sandbox.on_terminal(&["run", ".", "-m", "go"], &[]).exits(0);
     assert!(shown.stdout.contains("+9 more"), "{shown}");
-    assert!(shown.stdout.contains("worker ×13"), "{shown}");
+    assert!(shown.stdout.contains("worker, 12 clones"), "{shown}");
 }
 
 #[test]

@@ -223,7 +223,7 @@ mod tests {
             (json!({ "x": 1, "pair": [1, 2] }), "`pair[1]` must be a text"),
             (json!({ "x": 1, "table": { "a": "b" } }), "`table.a` must be an integer"),
             (json!({ "x": 1, "one": [1, "b"] }), "`one[1]` must be an integer"),
-            (json!({ "x": 1, "y": 2 }), "argument `y` is unknown; there are `any`"),
+            (json!({ "x": 1, "y": 2 }), "argument `y` is unknown; there are `x`"),
             (json!([]), "the arguments must be an object, but are a list of 0"),
         ] {
             let why = check(&schema, &bad).expect_err("it is wrong");
