@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod admission;
 mod chat;
 mod check;
 mod completions;

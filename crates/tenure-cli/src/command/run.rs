@@ -1,13 +1,13 @@
 //! `tenure run`.
 
-use super::project::{Opened, complain_about, items_of, no_agent};
-use super::reload::{Rerun, Telling, Watcher, rerun};
+use super::admission::{Admitted, Request};
+use super::project::{Opened, complain_about, no_agent};
+use super::reload::{Rerun, Telling, rerun};
 use super::session::{Session, Wishes};
 use crate::args::Run;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
-use crate::terminal::{EventLines, Progress, Screen, asker, print_json, print_plain};
-use crate::trust::{Leave, admit, confirm_unchanged};
+use crate::terminal::{EventLines, Progress, Screen, asker, print_json};
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::io::{IsTerminal as _, Read as _};
@@ -16,7 +16,6 @@ use std::sync::atomic::Ordering;
 use tenure_cards::card::{Card, CardKind};
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
-use tenure_core::CancelToken;
 
 /// How many instances have a line of their own, unless the card says otherwise.
 const MOST_LINES: usize = 20;
@@ -65,24 +64,16 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
             return Ok(Exit::Check);
         }
     };
-    let agent = match session.team().entry(named.as_deref()) {
-        Ok(agent) => agent.to_owned(),
-        Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
-    };
-    let team = session.team();
-    let note = args.yes.check(&team.tools(), |tool| team.may_come(tool))?;
-    if !args.quiet {
-        complain_about(session.team().warnings());
-        note.iter().for_each(|note| print_plain(&format!("note: {note}")));
-    }
-    // Before anybody is asked anything: what changes meanwhile is not lost.
-    let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
-    let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
-    // Ctrl-C still ends the program here.
-    admit(&root, &args.path, &items, leave, &CancelToken::new())?;
-    if leave == Leave::AsRecorded {
-        confirm_unchanged(&items, &items_of(session.team().loaded()))?;
-    }
+    let Admitted { agent, watcher, leave } = session.admit(&Request {
+        root: &root,
+        path: &args.path,
+        items: &items,
+        named: named.as_deref(),
+        yes: &args.yes,
+        trust: args.trust,
+        watch: args.watch,
+        quiet: args.quiet,
+    })?;
     if let Some(watcher) = watcher {
         let telling = match (args.json, args.quiet) {
             (true, _) => Telling::Json,

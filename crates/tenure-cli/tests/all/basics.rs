@@ -158,9 +158,9 @@ fn exit_124_if_the_time_is_up_and_the_shutdown_hook_runs() {
     let sandbox = scripted("[{\"text\": \"late\", \"wait\": \"60s\"}]", more);
     sandbox
         .write("hooks.py", "async def stop(ctx):\n    open('stopped.txt', 'w').write('yes\\n')\n");
-    let ran = sandbox.run(&["run", "actor.md", "-m", "hi", "--trust", "--timeout", "300ms"]);
+    let ran = sandbox.run(&["run", "actor.md", "-m", "hi", "--trust", "--timeout", "2s"]);
     let ran = ran.exits(124).says("TIMED OUT");
-    let ran = ran.says("error: the run did not end within 300ms (--timeout)");
+    let ran = ran.says("error: the run did not end within 2s (--timeout)");
     assert_eq!(sandbox.read("stopped.txt"), "yes\n", "{ran}");
     assert_eq!(ran.stdout, "");
 }

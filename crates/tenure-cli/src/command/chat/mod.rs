@@ -12,20 +12,19 @@ mod source;
 mod talk;
 mod turn;
 
-use super::project::{Opened, complain_about, items_of};
-use super::reload::{Conversations, ReloadWishes, Telling, Watcher};
+use super::admission::{Admitted, Request};
+use super::project::{Opened, complain_about};
+use super::reload::{Conversations, ReloadWishes, Telling};
 use super::run::{most_lines, named};
 use super::session::{Session, Wishes, listen};
 use crate::args::Chat;
-use crate::exit::{Exit, Stop};
+use crate::exit::Exit;
 use crate::signal::Stopper;
-use crate::terminal::{EventLines, Progress, Screen, asker, print_plain};
-use crate::trust::{Leave, admit, confirm_unchanged};
+use crate::terminal::{EventLines, Progress, Screen, asker};
 use anyhow::{Context as _, Result};
 use flush::Flush;
 use source::Source;
 use talk::{Ears, Talk};
-use tenure_core::CancelToken;
 
 pub(super) fn run(args: &Chat) -> Result<Exit> {
     let opened = Opened::at(&args.path)?;
@@ -53,24 +52,16 @@ pub(super) fn run(args: &Chat) -> Result<Exit> {
             return Ok(Exit::Check);
         }
     };
-    let agent = match session.team().entry(named.as_deref()) {
-        Ok(agent) => agent.to_owned(),
-        Err(error) => return Err(Stop::usage(format!("{error} (--agent NAME)")).into()),
-    };
-    let team = session.team();
-    let note = args.yes.check(&team.tools(), |tool| team.may_come(tool))?;
-    if !args.quiet {
-        complain_about(session.team().warnings());
-        note.iter().for_each(|note| print_plain(&format!("note: {note}")));
-    }
-    // Before anybody is asked anything: what changes meanwhile is not lost.
-    let watcher = args.watch.then(|| Watcher::new(session.team())).transpose()?;
-    let leave = if args.trust { Leave::ForThisCommand } else { Leave::AsRecorded };
-    // Ctrl-C still ends the program here.
-    admit(&root, &args.path, &items, leave, &CancelToken::new())?;
-    if leave == Leave::AsRecorded {
-        confirm_unchanged(&items, &items_of(session.team().loaded()))?;
-    }
+    let Admitted { agent, watcher, leave } = session.admit(&Request {
+        root: &root,
+        path: &args.path,
+        items: &items,
+        named: named.as_deref(),
+        yes: &args.yes,
+        trust: args.trust,
+        watch: args.watch,
+        quiet: args.quiet,
+    })?;
     let reload = ReloadWishes {
         path: args.path.clone(),
         agent: args.agent.clone(),
