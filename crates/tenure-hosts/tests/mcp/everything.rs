@@ -108,6 +108,30 @@ async fn a_cancelled_turn_ends_the_call_and_the_server_serves_on() {
 }
 
 #[tokio::test]
+async fn killed_in_a_call_it_fails_the_call_and_is_back_for_the_next() {
+    let lab = Lab::new([everything()]);
+    let agent = lab.started().await;
+    let first = lab.status().pid.expect("a process").to_string();
+    let since = Instant::now();
+    let long = call(
+        &agent,
+        "everything__trigger-long-running-operation",
+        json!({ "duration": 60, "steps": 60 }),
+    );
+    let (said, ()) = tokio::join!(bounded("the call", long), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let killed = std::process::Command::new("kill").args(["-9", &first]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+    });
+    assert!(said.contains("went away during the call"), "{said}");
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    let echo = call(&agent, "everything__echo", json!({ "message": "tea" })).await;
+    assert_eq!(echo, "Echo: tea");
+    assert_ne!(lab.status().pid.map(|pid| pid.to_string()), Some(first));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn its_form_is_asked_of_a_person_and_the_answer_reaches_it() {
     let lab = Lab::new([everything()]);
     let asked: Arc<std::sync::Mutex<Vec<PendingAsk>>> = Arc::default();
