@@ -36,6 +36,8 @@ pub enum ErrorKind {
     Panicked,
     /// The model did not come to an end within the allowed steps.
     MaxSteps,
+    /// The agents of a chat did not come to an end within the allowed turns.
+    MaxTurns,
     /// The model failed; [`Error::model_error`] says how.
     Model,
     /// A tool failed in a way that the agent cannot survive.
@@ -52,6 +54,8 @@ pub enum ErrorKind {
     History,
     /// The answer does not have the form that was asked for.
     Output,
+    /// Whoever runs several agents could not go on.
+    Orchestration,
 }
 
 /// Everything that can go wrong in this crate.
@@ -98,8 +102,27 @@ impl Error {
         Self::new(ErrorKind::TimedOut, "the turn did not end within its limit")
     }
 
-    pub(crate) fn cancelled() -> Self {
+    /// What ends something that somebody cancelled.
+    pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "the turn was cancelled")
+    }
+
+    /// The end of a chat whose turns are used up.
+    pub fn max_turns(turns: usize) -> Self {
+        let message = format!("the chat did not come to an end within {turns} turns (max_turns)");
+        Self::new(ErrorKind::MaxTurns, message)
+    }
+
+    /// A failure of whoever runs several agents: nobody could be routed to, a plan could not be
+    /// made. The message says what, and what to do.
+    pub fn orchestration(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Orchestration, message)
+    }
+
+    /// The same failure with what led to it. A refusal stays one, a cancel too, and so on.
+    #[must_use]
+    pub fn because(self, cause: Error) -> Self {
+        self.change(|repr| repr.kind = cause.0.kind).caused_by(cause)
     }
 
     /// Changes an error that nobody else holds; a shared one becomes the cause of a new one.
@@ -171,6 +194,7 @@ impl Error {
             ErrorKind::TimedOut => Outcome::TimedOut,
             ErrorKind::Panicked => Outcome::Panicked,
             ErrorKind::MaxSteps => Outcome::MaxSteps,
+            ErrorKind::MaxTurns => Outcome::MaxTurns,
             _ => Outcome::Failed,
         }
     }

@@ -22,6 +22,8 @@ pub enum Outcome {
     Panicked,
     /// The model did not come to an end within the allowed steps.
     MaxSteps,
+    /// The agents of a chat did not come to an end within the allowed turns.
+    MaxTurns,
     /// Nobody was left to end it: the process died, or no runtime was left.
     Abandoned,
 }
@@ -37,6 +39,7 @@ impl Outcome {
             Self::TimedOut => "timed_out",
             Self::Panicked => "panicked",
             Self::MaxSteps => "max_steps",
+            Self::MaxTurns => "max_turns",
             Self::Abandoned => "abandoned",
         }
     }

@@ -39,6 +39,10 @@ impl Asker for SharedAsker {
     async fn answer(&self, ask: &PendingAsk) -> Option<Answer> {
         self.0.answer(ask).await
     }
+
+    fn is_there(&self) -> bool {
+        self.0.is_there()
+    }
 }
 
 /// An agent that can be started.

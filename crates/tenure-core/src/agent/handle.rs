@@ -5,6 +5,7 @@ use crate::ask::{Answer, Answered, PendingAsk};
 use crate::context::ExecutionContext;
 use crate::drive::{Input, TurnReport, TurnStream};
 use crate::error::Error;
+use crate::event::EventKind;
 use crate::hook::HookFailure;
 use crate::id::InstanceId;
 use crate::life::{self, LifecycleConfig, LifecycleMetrics};
@@ -256,6 +257,13 @@ impl Agent {
         match self.inner.eldest().if_extra() {
             Some(extra) => extra.asks.answer(ask, answer),
             None => Answered::Unknown,
+        }
+    }
+
+    /// Announces an event of this agent that this crate has no kind for, if anybody listens.
+    pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        if let Some(bus) = self.inner.listening() {
+            bus.emit(&self.inner, None, EventKind::Announced { name, data: data() });
         }
     }
 

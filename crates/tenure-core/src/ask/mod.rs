@@ -104,6 +104,11 @@ pub trait Asker: Send + Sync + 'static {
     /// [`ErrorKind::Ask`](crate::ErrorKind::Ask), as a panic does: whoever talks to a person holds it
     /// against [`check_text`] first, and asks again.
     async fn answer(&self, ask: &PendingAsk) -> Option<Answer>;
+
+    /// Whether a person is there at all. What needs one may then be put off instead of refused.
+    fn is_there(&self) -> bool {
+        true
+    }
 }
 
 #[async_trait]

@@ -9,7 +9,7 @@ mod variables;
 
 pub(crate) use scope::ChatRun;
 pub use scope::{Chat, ChatResult};
-pub use variables::ContextVariables;
+pub use variables::{ContextVariables, Declarations};
 
 use crate::error::Error;
 use crate::outcome::Outcome;
@@ -24,4 +24,11 @@ pub struct ChatEnd {
     pub error: Option<Error>,
     /// The output of a hook that finished the chat before it began.
     pub output: Option<String>,
+}
+
+impl ChatEnd {
+    /// An end that was none of a scope: the chat could not begin.
+    pub fn new(outcome: Outcome, error: Option<Error>, output: Option<String>) -> Self {
+        Self { outcome, error, output }
+    }
 }

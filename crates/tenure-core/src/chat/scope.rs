@@ -1,6 +1,7 @@
 //! The scope around a chat.
 
-use super::{ChatEnd, variables::SYSTEM_KEYS};
+use super::variables::{Declarations, SYSTEM_KEYS};
+use super::{ChatEnd, ContextVariables};
 use crate::BoxFuture;
 use crate::agent::Agent;
 use crate::cancel::Signal;
@@ -25,6 +26,8 @@ pub(crate) struct ChatRun {
     pub(crate) id: Arc<str>,
     /// Shared with the chats beside it.
     pub(crate) variables: Arc<Mutex<BTreeMap<String, Value>>>,
+    /// What is declared of them.
+    pub(crate) declarations: Option<Arc<dyn Declarations>>,
     pub(crate) signal: Signal,
     /// A chat runs once at a time.
     running: AtomicBool,
@@ -53,19 +56,32 @@ impl Chat {
     pub fn new(id: impl Into<Arc<str>>, agents: impl IntoIterator<Item = Agent>) -> Self {
         let id = id.into();
         let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
-        Self::of(id, Arc::new(Mutex::new(variables)), agents)
+        Self::of(id, Arc::new(Mutex::new(variables)), None, agents)
+    }
+
+    /// A chat whose variables are declared: who may write them, and what follows from a write.
+    pub fn declared(
+        id: impl Into<Arc<str>>,
+        declarations: Arc<dyn Declarations>,
+        agents: impl IntoIterator<Item = Agent>,
+    ) -> Self {
+        let id = id.into();
+        let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
+        Self::of(id, Arc::new(Mutex::new(variables)), Some(declarations), agents)
     }
 
     /// Another scope of the same chat: its id and its variables, with other agents. For agents that
     /// join a conversation which has begun; the two run and end each by itself.
     #[must_use]
     pub fn beside(&self, agents: impl IntoIterator<Item = Agent>) -> Self {
-        Self::of(self.run.id.clone(), self.run.variables.clone(), agents)
+        let run = &self.run;
+        Self::of(run.id.clone(), run.variables.clone(), run.declarations.clone(), agents)
     }
 
     fn of(
         id: Arc<str>,
         variables: Arc<Mutex<BTreeMap<String, Value>>>,
+        declarations: Option<Arc<dyn Declarations>>,
         agents: impl IntoIterator<Item = Agent>,
     ) -> Self {
         let members = agents
@@ -76,6 +92,7 @@ impl Chat {
             run: Arc::new(ChatRun {
                 id,
                 variables,
+                declarations,
                 signal: Signal::default(),
                 running: AtomicBool::new(false),
                 members,
@@ -93,6 +110,23 @@ impl Chat {
     /// The chat's id.
     pub fn id(&self) -> &str {
         &self.run.id
+    }
+
+    /// Sets several variables, the system's own and those that are read-only to agents included,
+    /// and lets follow what follows. For whoever runs the chat.
+    pub fn set_variables(&self, patch: impl IntoIterator<Item = (String, Value)>) {
+        let mut variables = self.run.variables.lock();
+        let changed: Vec<_> = patch.into_iter().collect();
+        let keys: Vec<_> = changed.iter().map(|(key, _)| key.clone()).collect();
+        variables.extend(changed);
+        if let Some(declarations) = &self.run.declarations {
+            declarations.settle(&keys, &mut variables);
+        }
+    }
+
+    /// The variables as its hooks see them, with the same rules for writing.
+    pub fn context_variables(&self) -> ContextVariables<'_> {
+        ContextVariables::of(&self.run)
     }
 
     /// The value of a variable.
@@ -115,6 +149,14 @@ impl Chat {
         self.run.signal.set();
         for member in &self.run.members {
             member.agent.cancel();
+        }
+    }
+
+    /// Announces an event of the chat that this crate has no kind for, if anybody listens. It is
+    /// the first agent's.
+    pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        if let Some(first) = self.run.members.first() {
+            first.agent.announce(name, data);
         }
     }
 

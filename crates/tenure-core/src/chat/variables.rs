@@ -11,6 +11,23 @@ use std::fmt;
 /// Set by the platform, and read-only to everybody else.
 pub(super) const SYSTEM_KEYS: [&str; 4] = ["workflow_name", "app_id", "chat_id", "user_id"];
 
+/// What is declared of a chat's variables, by whoever runs it.
+pub trait Declarations: Send + Sync + 'static {
+    /// Whether an agent, a hook or a tool may write these values over `current`. An error refuses
+    /// the whole patch; [`StateViolation`] is the one for a key that somebody else owns.
+    fn check(
+        &self,
+        patch: &[(String, Value)],
+        current: &BTreeMap<String, Value>,
+    ) -> Result<(), Error>;
+
+    /// Changes what follows from a write of `changed`. Called while the variables are locked, so it
+    /// has to be quick and must not touch the chat.
+    fn settle(&self, changed: &[String], variables: &mut BTreeMap<String, Value>) {
+        let _ = (changed, variables);
+    }
+}
+
 /// The context variables of a chat, as its hooks see them.
 #[derive(Clone, Copy)]
 pub struct ContextVariables<'a> {
@@ -20,6 +37,10 @@ pub struct ContextVariables<'a> {
 impl<'a> ContextVariables<'a> {
     pub(crate) fn new(site: &'a Site<'a>) -> Self {
         Self { run: site.chat }
+    }
+
+    pub(super) fn of(run: &'a ChatRun) -> Self {
+        Self { run: Some(run) }
     }
 
     /// The value of a variable.
@@ -46,7 +67,15 @@ impl<'a> ContextVariables<'a> {
             return Err(StateViolation { key: key.clone(), owner, actor }.into());
         }
         if let Some(run) = self.run {
-            run.variables.lock().extend(patch);
+            let mut variables = run.variables.lock();
+            let Some(declarations) = &run.declarations else {
+                variables.extend(patch);
+                return Ok(());
+            };
+            declarations.check(&patch, &variables)?;
+            let changed: Vec<_> = patch.iter().map(|(key, _)| key.clone()).collect();
+            variables.extend(patch);
+            declarations.settle(&changed, &mut variables);
         }
         Ok(())
     }

@@ -97,6 +97,14 @@ impl<'a> Cx<'a> {
         self.site.chat.map(|_| ContextVariables::new(self.site))
     }
 
+    /// Whether there is somebody to ask: an asker who is there, or a listener who may answer.
+    pub fn can_ask(&self) -> bool {
+        match &self.site.inner.blueprint.asker {
+            Some(asker) => asker.is_there(),
+            None => self.site.inner.is_watched(),
+        }
+    }
+
     /// Announces that this call does not concern the hook, for whoever listens. The hook does
     /// nothing then, and what it stands before goes on.
     pub fn skipped(&self) {
@@ -105,6 +113,11 @@ impl<'a> Cx<'a> {
             let kind = || EventKind::HookSkipped { hook: entry.name.clone(), point: self.point };
             self.site.emit(kind);
         }
+    }
+
+    /// Announces an event that this crate has no kind for, if anybody listens.
+    pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        self.site.emit(|| EventKind::Announced { name, data: data() });
     }
 
     /// Announces a line that something foreign printed, for whoever listens: `source` says what.

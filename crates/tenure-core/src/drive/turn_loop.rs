@@ -1,5 +1,6 @@
 //! The loop: ask the model, call its tools, until it has said what it has to say.
 
+use super::input::Input;
 use super::output::CORRECTIONS;
 use super::points::{AfterModel, BeforeAgent, BeforeModel, Decided};
 use super::tools::{call_tools, synthetic};
@@ -129,8 +130,12 @@ async fn begin(
     if finish.is_none() {
         turn.entered.store(chain.entries.len(), Ordering::Release);
     }
-    let text = std::mem::take(&mut work.input.text);
-    work.request.messages.history_mut().push(Message::User { text });
+    let Input { text, earlier } = std::mem::take(&mut work.input);
+    let history = work.request.messages.history_mut();
+    for text in earlier {
+        history.push(Message::User { text });
+    }
+    history.push(Message::User { text });
     Ok(finish)
 }
 

@@ -6,6 +6,7 @@ use crate::model::Usage;
 use crate::outcome::{ExitReason, Outcome};
 use crate::phase::{AgentState, Phase};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,6 +179,13 @@ pub enum EventKind {
         /// The name of the new one.
         child: Arc<str>,
     },
+    /// Something happened that a layer above has a name for: a workflow, a hook of its own.
+    Announced {
+        /// The event's name, such as `select_speaker`.
+        name: &'static str,
+        /// What there is to say of it.
+        data: Value,
+    },
     /// Something that the instance acquired could not be released.
     ResourceLeaked {
         /// What.
@@ -246,6 +254,7 @@ impl EventKind {
             Self::Answered { .. } => "ask.answered",
             Self::Log { .. } => "hook.log",
             Self::Spawned { .. } => "agent.spawned",
+            Self::Announced { name, .. } => name,
             Self::ResourceLeaked { .. } => "resource.leaked",
         }
     }

@@ -1,0 +1,19 @@
+//! One chat of a flow: from the start of its agents to the last of their ends.
+//!
+//! `life.rs` starts the agents, runs the chat's scope and stops them again; `talk.rs` is what
+//! happens within the scope, one turn after the other.
+
+mod cast;
+mod life;
+mod message;
+mod report;
+mod request;
+mod status;
+mod talk;
+
+pub(crate) use cast::Cast;
+pub(crate) use life::begin;
+pub use message::{ChatMessage, Speaker};
+pub use report::{ChatReport, TurnSummary};
+pub use request::ChatRequest;
+pub use status::ChatStatus;

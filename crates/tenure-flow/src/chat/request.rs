@@ -1,0 +1,106 @@
+//! A chat, to be given options and then run.
+
+use super::{ChatReport, begin};
+use crate::flow::Flow;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tenure_core::CancelToken;
+use tenure_core::context::ExecutionContext;
+
+/// A chat of a flow, to be given options and then run.
+#[must_use = "a chat does nothing until it is run"]
+#[derive(Clone, Debug)]
+pub struct ChatRequest {
+    pub(crate) flow: Flow,
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) app: String,
+    pub(crate) user: String,
+    pub(crate) message: Option<String>,
+    pub(crate) initial: Option<Arc<str>>,
+    pub(crate) seed: u64,
+    pub(crate) variables: BTreeMap<String, Value>,
+    pub(crate) context: Option<ExecutionContext>,
+    pub(crate) token: CancelToken,
+}
+
+impl ChatRequest {
+    pub(crate) fn new(flow: Flow) -> Self {
+        Self {
+            flow,
+            id: None,
+            app: String::new(),
+            user: String::new(),
+            message: None,
+            initial: None,
+            seed: 0,
+            variables: BTreeMap::new(),
+            context: None,
+            token: CancelToken::new(),
+        }
+    }
+
+    /// The chat's id; by default a new one.
+    pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// The app that it belongs to: the variable `app_id`.
+    pub fn app(mut self, app: impl Into<String>) -> Self {
+        self.app = app.into();
+        self
+    }
+
+    /// Who the user is: the variable `user_id`.
+    pub fn user(mut self, user: impl Into<String>) -> Self {
+        self.user = user.into();
+        self
+    }
+
+    /// What the user says first.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Who begins, in place of the flow's initial agent.
+    pub fn initial_agent(mut self, agent: impl Into<Arc<str>>) -> Self {
+        self.initial = Some(agent.into());
+        self
+    }
+
+    /// What chance is made of. The same script and the same seed give the same chat.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets a context variable before the chat begins, the read-only ones included.
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// What the orchestrator says about it. By default it is a new trace.
+    pub fn context(mut self, context: ExecutionContext) -> Self {
+        self.context = Some(context);
+        self
+    }
+
+    /// Cancels the chat when `token` is cancelled.
+    pub fn cancel_on(mut self, token: &CancelToken) -> Self {
+        self.token = token.clone();
+        self
+    }
+
+    /// Runs the chat: starts the agents, lets them talk, and stops them again.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cancels the chat; its ends run in the background, those of its agents
+    /// too. [`Flow::settled`] waits for them.
+    pub async fn run(self) -> ChatReport {
+        begin(self).await
+    }
+}

@@ -1,0 +1,33 @@
+//! Workflows: several agents in one chat.
+//!
+//! A [`Flow`] says who takes part, who speaks when, and what happens when somebody fails; a chat is
+//! one run of it. Its agents are started before `before_chat` and shut down after `after_chat`,
+//! whatever happens in between, and an agent's turn in a chat is one run of that agent.
+//!
+//! ```
+//! use tenure_core::agent::Agent;
+//! use tenure_flow::{ChatStatus, Flow, route::RoundRobin};
+//! use tenure_models::Passthrough;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let agent = |name: &str| Agent::builder(name).model(Passthrough::new()).blueprint();
+//! let flow = Flow::builder("echo")
+//!     .agent(agent("first")?)
+//!     .agent(agent("second")?)
+//!     .router(RoundRobin)
+//!     .max_turns(2)
+//!     .build()?;
+//! let report = flow.run("hello").await;
+//! assert_eq!(report.status, ChatStatus::MaxTurns);
+//! assert_eq!(report.turns, 2);
+//! # Ok::<_, tenure_core::Error>(()) }).unwrap();
+//! ```
+
+pub mod chat;
+pub mod contract;
+mod flow;
+mod people;
+pub mod route;
+
+pub use chat::{ChatReport, ChatRequest, ChatStatus};
+pub use flow::{Flow, FlowBuilder, StartupMode};

@@ -1,0 +1,5 @@
+//! People in a chat: the person's own turns.
+
+mod user;
+
+pub(crate) use user::{AskPerson, WaitsForPerson};

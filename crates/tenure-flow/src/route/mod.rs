@@ -1,0 +1,151 @@
+//! Who speaks next.
+//!
+//! A [`Router`] is given where a chat stands and answers with a [`RoutingDecision`]: the target, the
+//! reason, which is recorded, and a fallback. For the same chat, at the same turn, with the same
+//! seed it decides the same.
+
+mod round_robin;
+
+pub use round_robin::RoundRobin;
+
+use crate::chat::{Cast, ChatMessage, Speaker};
+use async_trait::async_trait;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use tenure_core::Error;
+use tenure_core::chat::Chat;
+
+/// Where a chat goes next.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// This agent speaks.
+    Agent(Arc<str>),
+    /// The person is asked.
+    User,
+    /// The chat is complete.
+    End,
+}
+
+impl Target {
+    /// The target's name, as files and events spell it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Agent(name) => name,
+            Self::User => "user",
+            Self::End => "terminate",
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Target {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Who does the next part, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RoutingDecision {
+    /// Who does it.
+    pub target: Target,
+    /// Why. Never empty.
+    pub reason: Cow<'static, str>,
+    /// Who does it if the target fails, and failures fall back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Arc<str>>,
+    /// Whatever else there is to say of it.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub metadata: Value,
+}
+
+impl RoutingDecision {
+    /// A decision.
+    pub fn new(target: Target, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { target, reason: reason.into(), fallback: None, metadata: Value::Null }
+    }
+
+    /// The decision that this agent speaks.
+    pub fn agent(name: impl Into<Arc<str>>, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Target::Agent(name.into()), reason)
+    }
+
+    /// The decision that the chat is complete.
+    pub fn end(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Target::End, reason)
+    }
+
+    /// The same with somebody who steps in.
+    #[must_use]
+    pub fn fallback(mut self, agent: impl Into<Arc<str>>) -> Self {
+        self.fallback = Some(agent.into());
+        self
+    }
+}
+
+/// Decides who speaks next.
+#[async_trait]
+pub trait Router: Send + Sync + 'static {
+    /// Who speaks next. An error ends the chat as failed.
+    async fn route(&self, cx: &RouteCx<'_>) -> Result<RoutingDecision, Error>;
+
+    /// What it is called in events.
+    fn name(&self) -> &str;
+}
+
+/// Where a chat stands when somebody has to be chosen.
+#[non_exhaustive]
+pub struct RouteCx<'a> {
+    /// The chat, with its variables.
+    pub chat: &'a Chat,
+    /// Those who may be chosen, in the order of their declaration.
+    pub agents: &'a [Arc<str>],
+    /// What was said so far.
+    pub messages: &'a [ChatMessage],
+    /// How many turns there were: the cursor.
+    pub turn: usize,
+    /// The agent that spoke last, if one did; not the person.
+    pub last_agent: Option<&'a Arc<str>>,
+    /// Who the flow says begins.
+    pub initial: Option<&'a Arc<str>>,
+    /// What chance is made of.
+    pub seed: u64,
+    pub(crate) cast: &'a Cast,
+}
+
+impl RouteCx<'_> {
+    /// Who spoke last.
+    pub fn last(&self) -> Option<&Speaker> {
+        self.messages.last().map(|message| &message.speaker)
+    }
+
+    /// Whether there is an agent of this name to choose.
+    pub fn has_agent(&self, name: &str) -> bool {
+        self.agents.iter().any(|agent| &**agent == name)
+    }
+
+    /// Asks a helper of the flow: an agent that is no speaker, such as the one that picks them. It
+    /// knows nothing of the chat but what it is told here.
+    pub async fn consult(&self, helper: &str, question: String) -> Result<String, Error> {
+        self.cast.consult(helper, question, self.chat).await
+    }
+}
+
+impl fmt::Debug for RouteCx<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RouteCx")
+            .field("agents", &self.agents)
+            .field("turn", &self.turn)
+            .field("last", &self.last())
+            .finish_non_exhaustive()
+    }
+}
