@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::count::Path;
-use crate::figures::{GROUPS, Group, HOSTS, MODELS, concurrent::Side};
+use crate::figures::{FLOW, GROUPS, Group, HOSTS, MODELS, concurrent::Side};
 use std::fmt::Write as _;
 
 /// Fewer rounds than this are for a quick look only.
@@ -33,16 +33,18 @@ pub(crate) enum Set {
     Core,
     Hosts,
     Models,
+    Flow,
 }
 
 impl Set {
-    const ALL: [Self; 3] = [Self::Core, Self::Hosts, Self::Models];
+    const ALL: [Self; 4] = [Self::Core, Self::Hosts, Self::Models, Self::Flow];
 
     pub(crate) fn groups(self) -> &'static [Group] {
         match self {
             Self::Core => &GROUPS,
             Self::Hosts => &HOSTS,
             Self::Models => &MODELS,
+            Self::Flow => &FLOW,
         }
     }
 
@@ -51,6 +53,7 @@ impl Set {
             Self::Core => "core",
             Self::Hosts => "hosts",
             Self::Models => "models",
+            Self::Flow => "flow",
         }
     }
 }
@@ -74,11 +77,13 @@ pub(crate) fn help() -> String {
 Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
        tenure-bench hosts [--json] [--rounds N] [--only NAME]
        tenure-bench models [--json] [--rounds N] [--only NAME]
+       tenure-bench flow [--json] [--rounds N] [--only NAME]
        tenure-bench count PATH ITERATIONS
 
   core          measure the lifecycle; exit code 1 if a figure is past its limit
   hosts         measure hooks in other processes and files, likewise; needs Python 3
   models        measure calls of providers and of MCP servers, likewise
+  flow          measure chats of several agents, likewise
     --json      one JSON object per line and figure; times in nanoseconds
     --rounds N  how many rounds the minimum is taken over ({ROUNDS}; below 150 for a quick look)
     --only NAME only this figure
@@ -104,10 +109,11 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Help);
     }
     match arguments.as_slice() {
-        [] => Err("say what to do: core, hosts, models or count".to_owned()),
+        [] => Err("say what to do: core, hosts, models, flow or count".to_owned()),
         ["core", options @ ..] => figures(Set::Core, options),
         ["hosts", options @ ..] => figures(Set::Hosts, options),
         ["models", options @ ..] => figures(Set::Models, options),
+        ["flow", options @ ..] => figures(Set::Flow, options),
         ["count", path, iterations] => Ok(Command::Count {
             path: Path::ALL
                 .into_iter()
@@ -183,6 +189,7 @@ mod tests {
             ("core --loud", "no option `--loud`"),
             ("hosts --only wrap_ratio", "no figure `wrap_ratio`"),
             ("models --only load_ratio", "no figure `load_ratio`"),
+            ("flow --only mcp_ratio", "no figure `mcp_ratio`"),
             ("count", "a path"),
             ("count nothing 3", "no path `nothing`"),
         ] {
@@ -196,7 +203,9 @@ mod tests {
     #[test]
     fn help_names_every_figure() {
         let help = help();
-        for name in GROUPS.iter().chain(&HOSTS).chain(&MODELS).flat_map(|group| group.names) {
+        for name in
+            GROUPS.iter().chain(&HOSTS).chain(&MODELS).chain(&FLOW).flat_map(|group| group.names)
+        {
             assert!(help.contains(name), "{name}");
         }
     }

@@ -4,10 +4,7 @@
 ///
 /// Two or three wrong letters count as a slip, and so does another first word: `after_tool_call`
 /// and `on_tool` both mean `wrap_tool_call`.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))

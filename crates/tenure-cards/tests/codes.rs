@@ -10,7 +10,7 @@ fn page() -> String {
         "# What `tenure check` reports\n\n\
          Every message has a code, which stays the same when the words change. T01xx are about files and YAML, T02xx about\n\
          the fields of cards, T03xx about hooks, T04xx about Python, T05xx about what holds between cards and paths, T06xx about\n\
-         the project, T07xx about what cannot be run in this release, T09xx about what means nothing.\n\n\
+         the project, T07xx about what cannot be run in this release, T09xx about what means nothing, T10xx about workflows.\n\n\
          | code | | means |\n|---|---|---|\n",
     );
     for code in Code::ALL {

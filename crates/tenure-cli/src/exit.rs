@@ -3,8 +3,6 @@
 use tenure_core::Outcome;
 
 /// How the program ends, as the shell sees it.
-///
-/// The code 7, waiting for a person, is kept for runs that outlive the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -20,8 +18,11 @@ pub(crate) enum Exit {
     Untrusted = 4,
     /// A guard or a person said no, or nobody was there to ask.
     Denied = 5,
-    /// The model did not come to an end within the allowed steps.
+    /// The model did not come to an end within the allowed steps, or the agents of a workflow within
+    /// the allowed turns.
     MaxSteps = 6,
+    /// It waits for a person, and nobody is there to ask.
+    Waiting = 7,
     /// Somebody cancelled the run, other than by a signal.
     Cancelled = 8,
     /// The time was up.
@@ -48,7 +49,7 @@ impl From<Outcome> for Exit {
             Outcome::Denied => Self::Denied,
             Outcome::Cancelled => Self::Cancelled,
             Outcome::TimedOut => Self::TimedOut,
-            Outcome::MaxSteps => Self::MaxSteps,
+            Outcome::MaxSteps | Outcome::MaxTurns => Self::MaxSteps,
             _ => Self::Failed,
         }
     }
@@ -105,6 +106,7 @@ mod tests {
             (Outcome::Abandoned, 1),
             (Outcome::Denied, 5),
             (Outcome::MaxSteps, 6),
+            (Outcome::MaxTurns, 6),
             (Outcome::Cancelled, 8),
             (Outcome::TimedOut, 124),
         ];
@@ -119,6 +121,7 @@ mod tests {
             (Exit::Usage, 2),
             (Exit::Check, 3),
             (Exit::Untrusted, 4),
+            (Exit::Waiting, 7),
             (Exit::Hangup, 129),
             (Exit::Interrupted, 130),
             (Exit::Terminated, 143),

@@ -35,6 +35,7 @@ impl Project {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (file, text) in files(&page(name)) {
             let path = folder.path().join(&file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
             fs::write(&path, text).expect("it can be written");
             if file.ends_with(".sh") {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -62,7 +63,7 @@ fn told(output: &Output) -> String {
 
 #[test]
 fn the_files_of_every_page_check_without_an_error() {
-    for name in ["cards.md", "hooks-in-files.md"] {
+    for name in ["cards.md", "hooks-in-files.md", "workflows.md"] {
         assert!(files(&page(name)).len() > 3, "{name} shows files");
         let output = Project::of(name).tenure(&["check", "--deny-warnings"]);
         assert!(output.status.success(), "{name}: {}", told(&output));
@@ -77,6 +78,17 @@ fn the_cards_of_the_guide_run() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Good morning\n");
     let told = told(&output);
     assert!(told.contains("greeter starts") && told.contains("greeter stops: True"), "{told}");
+}
+
+#[test]
+fn the_workflow_of_the_guide_runs() {
+    let project = Project::of("workflows.md");
+    let output = project.tenure(&["run", "greeting", "--trust", "--user", "ada"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "host:\nCome in! It is late.\n\ncook:\nThere is soup.\n");
+    let told = told(&output);
+    assert!(told.contains("a light for ada") && told.contains("good night"), "{told}");
 }
 
 #[test]

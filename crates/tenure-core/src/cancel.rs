@@ -97,7 +97,11 @@ impl Signal {
 /// assert!(other.is_cancelled());
 /// ```
 #[derive(Clone, Default)]
-pub struct CancelToken(Arc<TokenInner>);
+pub struct CancelToken {
+    inner: Arc<TokenInner>,
+    /// Cancels this one with its parent.
+    _parent: Option<Arc<TokenLink>>,
+}
 
 #[derive(Default)]
 struct TokenInner {
@@ -121,24 +125,40 @@ impl Link {
     }
 }
 
+impl TokenInner {
+    fn cancel(&self) {
+        self.signal.set();
+        let links = std::mem::take(&mut *self.links.lock());
+        for link in links {
+            link.call();
+        }
+    }
+}
+
 impl CancelToken {
     /// A token that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// A token that is cancelled with this one, and can be cancelled without it.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        // The link holds the flag and not the token, so that it goes with the last handle.
+        let inner = Arc::<TokenInner>::default();
+        let flag = inner.clone();
+        let link = self.link(move || flag.cancel());
+        Self { inner, _parent: Some(Arc::new(link)) }
+    }
+
     /// Cancels, once and for good.
     pub fn cancel(&self) {
-        self.0.signal.set();
-        let links = std::mem::take(&mut *self.0.links.lock());
-        for link in links {
-            link.call();
-        }
+        self.inner.cancel();
     }
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.signal.is_set()
+        self.inner.signal.is_set()
     }
 
     /// Waits until it is cancelled.
@@ -147,14 +167,14 @@ impl CancelToken {
     ///
     /// Dropping the future loses nothing.
     pub async fn cancelled(&self) {
-        self.0.signal.wait().await;
+        self.inner.signal.wait().await;
     }
 
     /// Calls `cancel` when the token is cancelled, until the link is severed.
     pub(crate) fn link(&self, cancel: impl Fn() + Send + Sync + 'static) -> TokenLink {
         let link = Arc::new(Link { open: Mutex::new(true), cancel: Box::new(cancel) });
         let cancelled = {
-            let mut links = self.0.links.lock();
+            let mut links = self.inner.links.lock();
             links.push(link.clone());
             self.is_cancelled()
         };
@@ -186,6 +206,6 @@ impl TokenLink {
 impl Drop for TokenLink {
     fn drop(&mut self) {
         self.sever();
-        self.token.0.links.lock().retain(|link| !Arc::ptr_eq(link, &self.link));
+        self.token.inner.links.lock().retain(|link| !Arc::ptr_eq(link, &self.link));
     }
 }

@@ -23,11 +23,31 @@
 //! # Ok::<_, tenure_core::Error>(()) }).unwrap();
 //! ```
 
+mod build;
 pub mod chat;
 pub mod contract;
+pub mod file;
 mod flow;
-mod people;
+pub mod journey;
+pub mod lifecycle;
+pub mod message_hook;
+pub mod nested;
+pub mod output;
+pub mod people;
 pub mod route;
+pub mod variables;
 
+pub use build::{
+    HandoffExplanation, JourneyExplanation, SpeakerExplanation, VariableExplanation, Workflow,
+    WorkflowBuilder, WorkflowExplanation, WorkflowInspection, sources, trust_items,
+};
 pub use chat::{ChatReport, ChatRequest, ChatStatus};
+pub use file::{LoadedWorkflow, is_workflow, load, workflows_of};
 pub use flow::{Flow, FlowBuilder, StartupMode};
+
+/// The guide: every block of Rust in it is compiled and run with the doc tests.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../docs/handoffs.md")]
+    mod handoffs {}
+}

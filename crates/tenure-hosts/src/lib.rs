@@ -36,6 +36,7 @@
 
 mod command;
 mod error;
+mod lifecycle;
 pub mod mcp;
 mod payload;
 mod process;
@@ -45,12 +46,14 @@ mod role;
 mod site;
 mod trim;
 
-pub use command::{CommandHook, ShellTool};
+pub use command::{CommandHook, CommandLifecycleTool, ShellTool};
 pub use error::HostError;
+pub use lifecycle::LifecycleCall;
 pub use process::Environment;
 pub use python::{
-    Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost, PythonTool,
-    Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
+    Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile, PythonFunction,
+    PythonHook, PythonHost, PythonLifecycleTool, PythonMessageHook, PythonTool, Style, ToolHooks,
+    ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
 pub use trim::TrimToolHistory;

@@ -55,9 +55,13 @@ impl<'a> Site<'a> {
     }
 
     /// Outside a chat a worker keeps its variables itself and sends none.
-    pub(crate) fn write_variables(&self, patch: Map<String, Value>) -> Result<(), Error> {
+    pub(crate) fn write_variables(
+        &self,
+        patch: Map<String, Value>,
+        gone: Vec<String>,
+    ) -> Result<(), Error> {
         match self.cx().chat_variables() {
-            Some(chat) => chat.update(patch),
+            Some(chat) => chat.change(patch, gone),
             None => Ok(()),
         }
     }

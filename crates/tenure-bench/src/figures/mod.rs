@@ -1,5 +1,6 @@
 //! The figures, one file for each thing that is measured.
 
+mod chats;
 mod clones;
 pub(crate) mod concurrent;
 mod files;
@@ -51,4 +52,10 @@ pub(crate) const HOSTS: [Group; 3] = [
 pub(crate) const MODELS: [Group; 2] = [
     Group { names: &["wire_ratio"], measure: wire::measure },
     Group { names: &["mcp_ratio"], measure: mcp::measure },
+];
+
+/// Workflows: chats of several agents.
+pub(crate) const FLOW: [Group; 2] = [
+    Group { names: &["chat_turn_ratio", "chat_growth_ratio"], measure: chats::turns },
+    Group { names: &["chats_ratio"], measure: chats::together },
 ];

@@ -123,7 +123,7 @@ impl Workshop<'_> {
         if agent.subagents.unwrap_or(agent.smart) {
             builder = self.with_subagents(builder, card, agent, &skills, &model, &entries);
         }
-        builder = builder.model(model);
+        builder = self.attached(card, builder.model(model), &mut entries);
         let blueprint = self.finish(card, builder, &mut entries)?;
         Some((blueprint, entries, named))
     }
@@ -186,8 +186,28 @@ impl Workshop<'_> {
             // What a card says counts, also where it is less than a composition could need.
             builder.config_mut().max_steps = max_steps;
         }
+        builder = self.attached(card, builder, &mut entries);
         let blueprint = self.finish(card, builder, &mut entries)?;
         Some((blueprint, entries, named))
+    }
+
+    /// Adds what others say of the agent. Its helpers have none of it: they take no part in what the
+    /// agent takes part in.
+    fn attached(
+        &mut self,
+        card: &Card,
+        mut builder: AgentBuilder,
+        entries: &mut Entries,
+    ) -> AgentBuilder {
+        for attach in &self.settings.attach {
+            let attached = attach.attach(&card.name, &self.hosts.for_attaching());
+            let problems;
+            (builder, problems) = entries.attach(attached, builder);
+            for problem in problems {
+                self.report.push(problem);
+            }
+        }
+        builder
     }
 
     /// What every agent has: name, description, limits.
@@ -320,6 +340,10 @@ impl Workshop<'_> {
     /// card that names none.
     fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, Choice) {
         let settings = self.settings;
+        if let Some(model) = settings.brought.get(&card.name) {
+            let text = fields.model.clone().unwrap_or_else(|| "its own".to_owned());
+            return (model.clone(), Choice { text, remote: None });
+        }
         let (project, user) = (self.project, self.user);
         let configs = [&project.config.models, &user.models];
         let config = configs.into_iter().find_map(|it| it.default_model.as_ref());

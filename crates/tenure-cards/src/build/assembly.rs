@@ -1,8 +1,8 @@
 //! All agents of a run, in the order in which they start.
 
-use super::HookCatalog;
 use super::agent::Workshop;
 use super::hooks::{HookPlace, Hosts};
+use super::{Attach, HookCatalog};
 use super::{remote, servers};
 use crate::card::Card;
 use crate::check::Loaded;
@@ -14,6 +14,7 @@ use tenure_core::agent::{AgentRegistry, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_core::event::EventBus;
 use tenure_core::message::History;
+use tenure_core::model::Model;
 use tenure_hosts::mcp::{McpServers, McpView};
 use tenure_hosts::{Environment, PythonHost};
 use tenure_models::provider::Providers;
@@ -28,6 +29,10 @@ pub(crate) struct Settings {
     pub(crate) asker: Option<SharedAsker>,
     /// Where models over the network come from; by default what the configurations say.
     pub(crate) providers: Option<Providers>,
+    /// Who adds to what the cards say.
+    pub(crate) attach: Vec<Arc<dyn Attach>>,
+    /// Models that agents without a card bring along, by the name of the agent.
+    pub(crate) brought: BTreeMap<Arc<str>, Arc<dyn Model>>,
 }
 
 /// Somebody who answers for several agents.

@@ -71,6 +71,18 @@ impl HookCatalog {
         self.factories.keys().map(String::as_str)
     }
 
+    /// The hook of this name, made of what `with` says. The error says why there is none.
+    pub fn hook(&self, name: &str, with: &Value) -> Result<Registration, String> {
+        self.make(name, with).map_err(|error| match error {
+            CatalogError::Unknown => {
+                let known: Vec<_> = self.names().collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                format!("nothing is registered as `{name}`; registered are: {known}")
+            }
+            CatalogError::Refused(why) => format!("`{name}` cannot be made: {why}"),
+        })
+    }
+
     pub(super) fn make(&self, name: &str, with: &Value) -> Result<Registration, CatalogError> {
         let factory = self.factories.get(name).ok_or(CatalogError::Unknown)?;
         factory(with).map_err(CatalogError::Refused)

@@ -6,7 +6,7 @@ use super::servers::Connections;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::hook::{Condition, Declared, DeclaredHook, On, Run};
-use crate::source::Span;
+use crate::source::{Source, Span};
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, Origin, Point, Points, Policy, Registration, hook};
 use tenure_hosts::{CommandHook, Environment, PythonHost, Role, TrimToolHistory};
@@ -68,14 +68,7 @@ impl Entries {
     /// These entries at the points of a turn alone: what watches over an agent's work, but not over
     /// its life.
     pub(super) fn of_turns(&self) -> Self {
-        let turns = |registration: &Registration| {
-            let registration = registration.clone().only(TURN);
-            if registration.points().is_empty() {
-                // It keeps its place, because others may name it in their order.
-                return registration.map_hook(|_| Arc::new(Nothing));
-            }
-            registration
-        };
+        let turns = |registration: &Registration| restricted(registration.clone(), TURN);
         let registrations = self.registrations.iter().map(turns).collect();
         Self { registrations, places: Vec::new(), python: self.python, servers: None }
     }
@@ -160,16 +153,15 @@ impl Entries {
         let mut all: Vec<_> = card.hooks.declared.iter().collect();
         all.sort_by_key(|declared| !is_last_end(declared));
         for declared in all {
-            if let Some((registration, runs)) = self.one(declared, card, hosts, report) {
+            if let Some((registration, runs)) =
+                self.one(declared, &card.source, Origin::Card, hosts, report)
+            {
                 self.registrations.push(registration);
                 self.places.push(HookPlace {
                     name: declared.name.clone(),
                     declared: Some(line(card, declared.span.start)),
                     runs,
-                    transition: match &declared.on {
-                        On::Transition { from, to } => Some(format!("{from} -> {to}")),
-                        On::Points(_) | On::Own => None,
-                    },
+                    transition: transition(&declared.on),
                     when: declared.when.as_ref().map(|when| when.expression.clone()),
                     retries: declared.retries,
                 });
@@ -177,10 +169,12 @@ impl Entries {
         }
     }
 
-    fn one(
+    /// A hook that a file declares, and what it runs.
+    pub(super) fn one(
         &mut self,
         declared: &DeclaredHook,
-        card: &Card,
+        source: &Arc<Source>,
+        origin: Origin,
         hosts: &Hosts<'_>,
         report: &mut Report,
     ) -> Option<(Registration, String)> {
@@ -213,7 +207,7 @@ impl Entries {
                 let registration = match hosts.catalog.make(name, with) {
                     Ok(registration) => registration,
                     Err(error) => {
-                        report.push(refused(error, name, declared, card, hosts.catalog));
+                        report.push(refused(error, name, declared, source, hosts.catalog));
                         return None;
                     }
                 };
@@ -224,7 +218,7 @@ impl Entries {
                 (registration, format!("use {name}"))
             }
         };
-        let mut registration = registration.named(declared.name.clone()).origin(Origin::Card);
+        let mut registration = registration.named(declared.name.clone()).origin(origin);
         if let Some(policy) = declared.policy {
             registration = registration.policy(policy);
         }
@@ -235,7 +229,7 @@ impl Entries {
             registration = registration.on(*from, *to);
         }
         let guards = if registration.is_guard() { Role::Guard } else { role };
-        registration = conditioned(registration, declared, guards, card, report)?;
+        registration = conditioned(registration, declared, guards, source, report)?;
         registration = registration.order(declared.order);
         for name in &declared.before {
             registration = registration.before(name.clone());
@@ -247,12 +241,22 @@ impl Entries {
     }
 }
 
+/// A hook at these points alone. If it has none of them it keeps its place, because others may name
+/// it in their order.
+pub(super) fn restricted(registration: Registration, points: Points) -> Registration {
+    let registration = registration.only(points);
+    match registration.points().is_empty() {
+        true => registration.map_hook(|_| Arc::new(Nothing)),
+        false => registration,
+    }
+}
+
 /// Puts the condition and the repetitions around a hook that has any.
 fn conditioned(
     registration: Registration,
     declared: &DeclaredHook,
     role: Role,
-    card: &Card,
+    source: &Arc<Source>,
     report: &mut Report,
 ) -> Option<Registration> {
     if declared.when.is_none() && declared.retries == 0 {
@@ -264,7 +268,7 @@ fn conditioned(
         Some(Err(error)) => {
             let message = format!("the condition of the hook `{}`: {error}", declared.name);
             let span = declared.when.as_ref().map_or(declared.span, |when| when.span);
-            report.push(Diagnostic::new(Code::BadCondition, &card.source, span, message));
+            report.push(Diagnostic::new(Code::BadCondition, source, span, message));
             return None;
         }
     };
@@ -285,7 +289,7 @@ fn refused(
     error: CatalogError,
     name: &str,
     declared: &DeclaredHook,
-    card: &Card,
+    source: &Arc<Source>,
     catalog: &HookCatalog,
 ) -> Diagnostic {
     let (message, help) = match error {
@@ -302,11 +306,23 @@ fn refused(
             "see what the hook takes by `with`".to_owned(),
         ),
     };
-    Diagnostic::new(Code::UnknownUse, &card.source, declared.span, message).help(help)
+    Diagnostic::new(Code::UnknownUse, source, declared.span, message).help(help)
+}
+
+/// The transition that a hook is called for, if it is called for one.
+pub(super) fn transition(on: &On) -> Option<String> {
+    match on {
+        On::Transition { from, to } => Some(format!("{from} -> {to}")),
+        On::Points(_) | On::Own => None,
+    }
 }
 
 /// The file and line of a place in a card.
 pub(super) fn line(card: &Card, at: u32) -> String {
-    let place = card.source.line_col(at as usize);
-    format!("{}:{}", card.source.path().display(), place.line)
+    line_of(&card.source, at)
+}
+
+/// The file and line of a place in a file.
+pub(super) fn line_of(source: &Source, at: u32) -> String {
+    format!("{}:{}", source.path().display(), source.line_col(at as usize).line)
 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod assembly;
+mod attach;
 mod catalog;
 mod children;
 mod composed;
@@ -17,14 +18,17 @@ mod refuse;
 mod remote;
 mod servers;
 mod skills;
+mod stand_in;
 mod tools;
 mod trajectory;
 
 pub(crate) use assembly::{Assembly, Built, Settings, SharedAsker};
+pub use attach::{Attach, AttachHosts, Attached, AttachedEntry};
 pub use catalog::HookCatalog;
 pub(crate) use hooks::HookPlace;
 pub(crate) use model::is_internal;
 pub(crate) use servers::{selections, used as used_servers};
+pub use stand_in::StandIn;
 
 /// The most model calls that a turn of a card's agent may make, unless `max_iterations` says
 /// otherwise.

@@ -53,7 +53,7 @@ fn file(
                 Code::HistoryMissing,
                 span,
                 format!("there is no history file `{written}`"),
-                "paths start from the folder of this card; correct the path, or create the file",
+                "paths start from the folder of this file; correct the path, or create the file",
             );
             return None;
         }

@@ -14,11 +14,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// What reading needs, and what it has found.
-pub(crate) struct Reader<'a> {
-    pub(crate) source: &'a Arc<Source>,
-    pub(crate) report: &'a mut Report,
+pub struct Reader<'a> {
+    /// The file.
+    pub source: &'a Arc<Source>,
+    /// What is wrong with it.
+    pub report: &'a mut Report,
     pub(crate) environ: &'a Environ,
-    pub(crate) expansions: Vec<Expansion>,
+    /// The variables that were taken from the environment.
+    pub expansions: Vec<Expansion>,
     /// Whether what is being read is a secret.
     place: Place,
     /// What kind of place the name of a secret makes.
@@ -26,11 +29,8 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(
-        source: &'a Arc<Source>,
-        report: &'a mut Report,
-        environ: &'a Environ,
-    ) -> Self {
+    /// Reads a file; what is wrong with it goes to `report`.
+    pub fn new(source: &'a Arc<Source>, report: &'a mut Report, environ: &'a Environ) -> Self {
         let (place, named) = (Place::Open, Place::Named);
         Self { source, report, environ, expansions: Vec::new(), place, named }
     }
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
 
 impl Reader<'_> {
     /// Reports a problem at `span`, and what to do about it.
-    pub(crate) fn problem_help(
+    pub fn problem_help(
         &mut self,
         code: Code,
         span: Span,
@@ -49,7 +49,7 @@ impl Reader<'_> {
     }
 
     /// Reports a value of the wrong kind.
-    pub(crate) fn wrong_kind(&mut self, name: &str, wanted: &str, node: &Node) {
+    pub fn wrong_kind(&mut self, name: &str, wanted: &str, node: &Node) {
         let found = found(node);
         // A phrase such as "an entry of agents" is no name to put in quotes.
         let (shown, is_name) = match name.contains(' ') {
@@ -87,7 +87,7 @@ impl Reader<'_> {
     }
 
     /// `text` with its variables expanded.
-    pub(crate) fn expanded(&mut self, text: &str, span: Span) -> String {
+    pub fn expanded(&mut self, text: &str, span: Span) -> String {
         let Self { environ, expansions, place, .. } = self;
         expand(text, environ, |name, meaning| {
             let found = Expansion::new(name, &meaning, *place, span);
@@ -98,7 +98,7 @@ impl Reader<'_> {
     }
 
     /// A tree as JSON, its texts expanded.
-    pub(crate) fn json(&mut self, node: &Node) -> Json {
+    pub fn json(&mut self, node: &Node) -> Json {
         match &node.value {
             Value::Text(text) => Json::String(self.expanded(text, node.span)),
             Value::List(items) => Json::Array(items.iter().map(|item| self.json(item)).collect()),
@@ -123,7 +123,7 @@ impl Reader<'_> {
     }
 
     /// The settings of a hook as JSON: what has the name of a secret may be one.
-    pub(crate) fn settings(&mut self, node: &Node) -> Json {
+    pub fn settings(&mut self, node: &Node) -> Json {
         let before = std::mem::replace(&mut self.named, Place::Secret);
         let value = self.json(node);
         self.named = before;
@@ -139,7 +139,7 @@ impl Reader<'_> {
     }
 
     /// A text.
-    pub(crate) fn text_of(&mut self, name: &str, node: &Node) -> Option<String> {
+    pub fn text_of(&mut self, name: &str, node: &Node) -> Option<String> {
         match &node.value {
             Value::Text(text) => Some(self.expanded(text, node.span)),
             _ => {
@@ -150,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// A text that is not blank.
-    pub(crate) fn words_of(&mut self, name: &str, node: &Node) -> Option<String> {
+    pub fn words_of(&mut self, name: &str, node: &Node) -> Option<String> {
         let text = self.text_of(name, node)?;
         if text.trim().is_empty() {
             self.problem_help(
@@ -165,13 +165,13 @@ impl Reader<'_> {
     }
 
     /// The text of a field that is not blank.
-    pub(crate) fn words(&mut self, map: &Node, name: &str) -> Option<String> {
+    pub fn words(&mut self, map: &Node, name: &str) -> Option<String> {
         let node = present(map, name)?;
         self.words_of(name, node)
     }
 
     /// A truth value.
-    pub(crate) fn truth(&mut self, map: &Node, name: &str) -> Option<bool> {
+    pub fn truth(&mut self, map: &Node, name: &str) -> Option<bool> {
         let node = present(map, name)?;
         match node.value {
             Value::Bool(value) => Some(value),
@@ -183,12 +183,7 @@ impl Reader<'_> {
     }
 
     /// A whole number in `range`.
-    pub(crate) fn whole(
-        &mut self,
-        map: &Node,
-        name: &str,
-        range: RangeInclusive<i64>,
-    ) -> Option<i64> {
+    pub fn whole(&mut self, map: &Node, name: &str, range: RangeInclusive<i64>) -> Option<i64> {
         let node = present(map, name)?;
         match node.value {
             Value::Int(value) if range.contains(&value) => Some(value),
@@ -214,12 +209,12 @@ impl Reader<'_> {
     }
 
     /// A count: 1 or more.
-    pub(crate) fn count(&mut self, map: &Node, name: &str) -> Option<u32> {
+    pub fn count(&mut self, map: &Node, name: &str) -> Option<u32> {
         self.whole(map, name, 1..=i64::from(u32::MAX)).and_then(|value| u32::try_from(value).ok())
     }
 
     /// A number.
-    pub(crate) fn number(&mut self, map: &Node, name: &str) -> Option<(f64, Span)> {
+    pub fn number(&mut self, map: &Node, name: &str) -> Option<(f64, Span)> {
         let node = present(map, name)?;
         match node.value {
             Value::Int(value) => Some((value as f64, node.span)),
@@ -232,7 +227,7 @@ impl Reader<'_> {
     }
 
     /// A number of seconds, more than zero.
-    pub(crate) fn seconds(&mut self, map: &Node, name: &str) -> Option<std::time::Duration> {
+    pub fn seconds(&mut self, map: &Node, name: &str) -> Option<std::time::Duration> {
         let (value, span) = self.number(map, name)?;
         match std::time::Duration::try_from_secs_f64(value) {
             Ok(duration) if !duration.is_zero() => Some(duration),
@@ -249,12 +244,7 @@ impl Reader<'_> {
     }
 
     /// One of several words.
-    pub(crate) fn one_of<T: Copy>(
-        &mut self,
-        map: &Node,
-        name: &str,
-        words: &[(&str, T)],
-    ) -> Option<T> {
+    pub fn one_of<T: Copy>(&mut self, map: &Node, name: &str, words: &[(&str, T)]) -> Option<T> {
         let node = present(map, name)?;
         let text = self.text_of(name, node)?;
         let wanted = text.trim();
@@ -276,13 +266,13 @@ impl Reader<'_> {
     }
 
     /// A list of texts that are not blank, each with its place.
-    pub(crate) fn texts(&mut self, map: &Node, name: &str) -> Option<Vec<(String, Span)>> {
+    pub fn texts(&mut self, map: &Node, name: &str) -> Option<Vec<(String, Span)>> {
         let node = present(map, name)?;
         self.texts_of(name, node)
     }
 
     /// The node as a list of texts that are not blank.
-    pub(crate) fn texts_of(&mut self, name: &str, node: &Node) -> Option<Vec<(String, Span)>> {
+    pub fn texts_of(&mut self, name: &str, node: &Node) -> Option<Vec<(String, Span)>> {
         let Some(items) = node.list() else {
             self.wrong_kind(name, "a list of texts", node);
             return None;
@@ -339,7 +329,7 @@ impl Reader<'_> {
     }
 
     /// A mapping, if the field is there.
-    pub(crate) fn mapping<'n>(&mut self, map: &'n Node, name: &str) -> Option<&'n Node> {
+    pub fn mapping<'n>(&mut self, map: &'n Node, name: &str) -> Option<&'n Node> {
         let node = present(map, name)?;
         if node.map().is_none() {
             self.wrong_kind(name, "a mapping", node);
@@ -361,7 +351,7 @@ impl Reader<'_> {
     }
 
     /// A secret text.
-    pub(crate) fn secret(&mut self, map: &Node, name: &str) -> Option<Secret> {
+    pub fn secret(&mut self, map: &Node, name: &str) -> Option<Secret> {
         let node = present(map, name)?;
         match &node.value {
             Value::Text(text) => {
@@ -391,7 +381,7 @@ impl Reader<'_> {
     }
 
     /// By name, secret texts. Numbers and truth values are taken as they are written.
-    pub(crate) fn secrets(&mut self, map: &Node, name: &str) -> BTreeMap<String, Secret> {
+    pub fn secrets(&mut self, map: &Node, name: &str) -> BTreeMap<String, Secret> {
         let Some(node) = self.mapping(map, name) else { return BTreeMap::new() };
         let mut secrets = BTreeMap::new();
         for (key, node) in node.map().unwrap_or_default() {
@@ -408,7 +398,7 @@ impl Reader<'_> {
     }
 
     /// Reports every key of `map` that is not one of `names`.
-    pub(crate) fn only(&mut self, map: &Node, of: &str, names: &[&str], code: Code) {
+    pub fn only(&mut self, map: &Node, of: &str, names: &[&str], code: Code) {
         for (key, _) in map.map().unwrap_or_default() {
             if !names.contains(&key.text.as_str()) {
                 let help = match nearest(&key.text, names.iter().copied()) {
@@ -423,12 +413,12 @@ impl Reader<'_> {
 }
 
 /// The field, if it is there and not null.
-pub(crate) fn present<'n>(map: &'n Node, name: &str) -> Option<&'n Node> {
+pub fn present<'n>(map: &'n Node, name: &str) -> Option<&'n Node> {
     map.field(name).filter(|node| node.value != Value::Null)
 }
 
 /// What a value is, for a message.
-pub(crate) fn found(node: &Node) -> String {
+pub fn found(node: &Node) -> String {
     match &node.value {
         Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
             format!("{} (`{}`)", node.value.kind(), node.raw)
@@ -438,7 +428,7 @@ pub(crate) fn found(node: &Node) -> String {
 }
 
 /// `a`, `b` or `c`.
-pub(crate) fn list(names: &[&str], last: &str) -> String {
+pub fn list(names: &[&str], last: &str) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
         [] => "nothing".to_owned(),

@@ -133,6 +133,15 @@ impl Secrets {
     }
 }
 
+/// What of the value of a variable is a secret: all of it if its name says so, else an address with a
+/// password in it, and that password.
+pub fn secret_parts<'v>(name: &str, value: &'v str) -> Vec<&'v str> {
+    match looks_secret(name) {
+        true => vec![value],
+        false => passwords(value),
+    }
+}
+
 /// Shows how many there are, and none of them.
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,13 +4,13 @@ use super::files::{self, Asked, Candidate, ReadFile};
 use super::{servers, together, variables};
 use crate::build::used_servers;
 use crate::card::{
-    Card, CardContext, Environ, Secret, Secrets, looks_secret, parse_card, passwords,
+    Card, CardContext, Environ, Expansion, Secret, Secrets, looks_secret, parse_card, passwords,
 };
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{ModelSettings, Project};
 use crate::python::PythonFiles;
 use crate::server::{Reach, Server};
-use crate::source::{Source, Span};
+use crate::source::{Document, FileKind, Layout, Node, Source, Span};
 use crate::trust::CommandState;
 use crate::user::UserConfig;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -80,11 +80,18 @@ pub struct Loaded {
     pub(crate) environ: Environ,
     /// The file or folder that was asked for, as it was written.
     pub(crate) asked: PathBuf,
+    /// What other files of the same agents take from the environment.
+    elsewhere: Vec<Expansion>,
     /// What the servers that are programs run, once somebody wanted to know.
     server_files: Arc<OnceLock<BTreeMap<Arc<str>, CommandState>>>,
 }
 
 impl Loaded {
+    /// Where the values of `${VAR}` come from.
+    pub fn environ(&self) -> &Environ {
+        &self.environ
+    }
+
     /// The card of this name.
     pub fn card(&self, name: &str) -> Option<&Card> {
         self.cards.iter().find(|card| &*card.name == name)
@@ -118,7 +125,7 @@ impl Loaded {
     /// passes to hooks, those with such a name; what tool servers are given in headers and under
     /// such names; and the keys of providers.
     pub fn secrets(&self) -> Secrets {
-        let expansions = self.cards.iter().flat_map(|card| &card.expansions);
+        let expansions = self.cards.iter().flat_map(|card| &card.expansions).chain(&self.elsewhere);
         let of_cards = expansions.filter_map(|it| it.secret.as_ref()).map(Secret::reveal);
         let passed: Vec<(&str, String)> = self
             .project
@@ -151,6 +158,11 @@ impl Loaded {
         statuses.iter().filter_map(|it| self.environ.value(&it.key_name)).chain(said).collect()
     }
 
+    /// Counts what other files of the same agents take from the environment among the secrets.
+    pub fn also_takes(&mut self, expansions: &[Expansion]) {
+        self.elsewhere.extend(expansions.iter().cloned());
+    }
+
     /// The card that a run without a name talks to: the one that says `default: true`, else the
     /// only one that no other names, else the first that people may talk to.
     pub fn default_card(&self) -> Option<&Card> {
@@ -169,34 +181,15 @@ impl Loaded {
 ///
 /// Agents that a card names and that are not loaded are looked for among the files beside it.
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
-    let project = Project::find(path);
-    let mut loading = Loading {
-        report: options.user.report().clone(),
-        project,
-        options,
-        python: PythonFiles::default(),
-        cards: Vec::new(),
-        broken: HashSet::new(),
-        files: HashSet::new(),
-        folders: HashMap::new(),
-    };
-    loading.report.extend(loading.project.report().clone());
+    let mut loading = CardLoader::new(path, options);
     if path.is_dir() {
         loading.folder(path);
     } else {
         loading.file(&Candidate { path: path.to_owned(), shown: path.to_owned() }, Asked::ByName);
         loading.beside(path);
     }
-    let Loading { project, mut cards, mut report, broken, .. } = loading;
-    cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
-    together::check(&cards, &broken, &mut report);
-    servers::check(&cards, &project, &mut report);
-    let (user, environ) = (options.user.clone(), options.environ.clone());
-    let (asked, server_files) = (path.to_owned(), Arc::default());
-    let mut loaded = Loaded { project, cards, report, user, environ, asked, server_files };
-    let found = variables::check(&loaded);
-    loaded.report.extend(found);
-    loaded
+    loading.cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
+    loading.finish(path)
 }
 
 /// What a key file of the user's holds, if it is a plain file of the size of a key.
@@ -206,10 +199,18 @@ fn key_file(path: &Path) -> Option<String> {
     (meta.len() > 0).then_some(text)
 }
 
-struct Loading<'a> {
-    project: Project,
-    options: &'a LoadOptions,
-    python: PythonFiles,
+/// Cards that are being loaded, from files of their own and from others.
+///
+/// It is public for crates that read other files which declare agents; see
+/// [`embed`](crate::embed).
+#[derive(Debug)]
+pub struct CardLoader<'a> {
+    /// The project.
+    pub project: Project,
+    /// How cards are loaded.
+    pub options: &'a LoadOptions,
+    /// The Python files that were read so far, each once.
+    pub python: PythonFiles,
     cards: Vec<Card>,
     /// Names of cards that could not be read: nobody who names them is wrong.
     broken: HashSet<Arc<str>>,
@@ -219,7 +220,72 @@ struct Loading<'a> {
     report: Report,
 }
 
-impl Loading<'_> {
+impl<'a> CardLoader<'a> {
+    /// Begins loading cards of the project that `path` belongs to.
+    pub fn new(path: &Path, options: &'a LoadOptions) -> Self {
+        let project = Project::find(path);
+        let mut report = options.user.report().clone();
+        report.extend(project.report().clone());
+        Self {
+            report,
+            project,
+            options,
+            python: PythonFiles::default(),
+            cards: Vec::new(),
+            broken: HashSet::new(),
+            files: HashSet::new(),
+            folders: HashMap::new(),
+        }
+    }
+}
+
+impl CardLoader<'_> {
+    /// Reads a card from its own file, with the cards that it names from beside it. Its name, if it
+    /// could be read.
+    pub fn card_file(&mut self, path: &Path, shown: &Path) -> Option<Arc<str>> {
+        let before = self.cards.len();
+        let candidate = Candidate { path: path.to_owned(), shown: shown.to_owned() };
+        self.file(&candidate, Asked::ByName);
+        let name = self.cards.get(before).map(|card| Arc::clone(&card.name));
+        self.beside(path);
+        name
+    }
+
+    /// Reads a card from an entry of another file: its fields are `tree`, its relative paths start
+    /// from `dir`, which is resolved. Its name, also if it cannot be used.
+    pub fn embedded(
+        &mut self,
+        source: &Arc<Source>,
+        tree: Node,
+        dir: &Path,
+        report: &mut Report,
+    ) -> Arc<str> {
+        let layout = Layout::new(tree.span);
+        let source = Arc::clone(source);
+        let document = Document { source, kind: FileKind::Yaml, tree, body: None, layout };
+        self.read(document, dir, report)
+    }
+
+    /// The cards so far.
+    pub fn cards(&self) -> &[Card] {
+        &self.cards
+    }
+
+    /// Checks the cards together. `asked` is what the user asked for.
+    pub fn finish(self, asked: &Path) -> Loaded {
+        let Self { project, cards, mut report, broken, options, .. } = self;
+        together::check(&cards, &broken, &mut report);
+        servers::check(&cards, &project, &mut report);
+        let (user, environ) = (options.user.clone(), options.environ.clone());
+        let (asked, server_files) = (asked.to_owned(), Arc::default());
+        let elsewhere = Vec::new();
+        let mut loaded =
+            Loaded { project, cards, report, user, environ, asked, elsewhere, server_files };
+        let found = variables::check(&loaded);
+        loaded.report.extend(found);
+        loaded
+    }
+
     fn folder(&mut self, folder: &Path) {
         let before = self.report.errors();
         for candidate in files::list(folder, &mut self.report) {
@@ -255,22 +321,27 @@ impl Loading<'_> {
         }
     }
 
-    fn card(&mut self, document: crate::source::Document, file: &Candidate, report: &mut Report) {
+    fn card(&mut self, document: Document, file: &Candidate, report: &mut Report) {
         let dir = self.folder_of(&file.path);
+        self.read(document, &dir, report);
+    }
+
+    fn read(&mut self, document: Document, dir: &Path, report: &mut Report) -> Arc<str> {
         let context = CardContext {
             project: &self.project,
             environ: &self.options.environ,
             python: &mut self.python,
             registered: self.options.registered_hooks.as_deref(),
-            dir: &dir,
+            dir,
         };
         let parsed = parse_card(document, context, report);
         match parsed.card {
             Some(card) => self.cards.push(card),
             None => {
-                self.broken.insert(parsed.name);
+                self.broken.insert(Arc::clone(&parsed.name));
             }
         }
+        parsed.name
     }
 
     /// Loads what the cards name from the files beside `path`, until nothing is missing.

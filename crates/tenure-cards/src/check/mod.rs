@@ -9,4 +9,4 @@ mod servers;
 mod together;
 mod variables;
 
-pub use load::{LoadOptions, Loaded, load};
+pub use load::{CardLoader, LoadOptions, Loaded, load};

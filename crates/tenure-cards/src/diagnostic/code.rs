@@ -8,7 +8,7 @@ macro_rules! codes {
         ///
         /// T01xx files and YAML, T02xx fields and types of cards, T03xx hooks, T04xx Python,
         /// T05xx references between cards and paths, T06xx project and configuration, T07xx
-        /// what cannot be run, T09xx things that mean nothing.
+        /// what cannot be run, T09xx things that mean nothing, T10xx workflows.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code {
@@ -68,6 +68,7 @@ codes! {
     BadMerge = "T0121", Error, "a merge key's value is not a mapping or a list of mappings";
     RecursiveAlias = "T0122", Error, "an alias is inside the value that it stands for";
     TagMismatch = "T0123", Error, "a value does not fit its YAML tag";
+    JsonSyntax = "T0124", Error, "text is not valid JSON";
     YamlReaderFailed = "T0199", Error, "the YAML reader itself failed on a file";
     // T02xx: fields and types of cards
     UnknownField = "T0201", Error, "a field is not one of a card";
@@ -154,6 +155,32 @@ codes! {
     MeaninglessField = "T0904", Warning, "a field means nothing";
     StrayYaml = "T0905", Warning, "a YAML file in a folder of cards is not a card";
     SecretInCard = "T0906", Warning, "a key is written into a card";
+    UnusedHandoffs = "T0907", Warning, "handoffs mean nothing with a workflow's pattern";
+    StrayFile = "T0908", Warning, "a file in a workflow's folder is not read";
+    // T10xx: workflows
+    NoWorkflow = "T1001", Error, "a folder is not a workflow";
+    FileTwice = "T1002", Error, "a file is there twice, and only one of the two can be meant";
+    UnknownEntryField = "T1003", Error, "a field is not one of a workflow's files";
+    UnknownPattern = "T1004", Error, "an orchestration pattern is unknown";
+    UnknownTrigger = "T1005", Error, "a trigger is unknown, or says nothing";
+    UnknownAgent = "T1006", Error, "an entry names an agent that the workflow does not have";
+    AgentOfTrigger = "T1007", Error, "the agent of a lifecycle tool is missing, or does not fit its trigger";
+    DuplicateEntry = "T1008", Error, "two entries of a workflow's file have the same name";
+    BadPrompt = "T1009", Error, "an agent of a workflow has no prompt, or more than one";
+    AutoToolMode = "T1010", Error, "auto_tool_mode lacks what it needs";
+    UnknownTool = "T1011", Error, "an entry names a tool that the workflow does not have";
+    BadHandoff = "T1012", Error, "a handoff contradicts itself, or lacks what it needs";
+    UnknownVariable = "T1013", Error, "a variable that is named is not declared";
+    UnknownSource = "T1014", Error, "the source of a variable is unknown, or is refused";
+    BadVariable = "T1015", Error, "a variable cannot be declared so";
+    VariableCycle = "T1016", Error, "computed variables need each other in a circle";
+    UnknownOutput = "T1017", Error, "a model of a structured output is not there";
+    BadOutput = "T1018", Error, "a model of a structured output cannot be used";
+    UnknownMessageHook = "T1019", Error, "a type of message hook is unknown";
+    UnknownWorkflow = "T1020", Error, "a workflow that is named is not there";
+    WorkflowCycle = "T1021", Error, "workflows need each other in a circle";
+    BadJourney = "T1022", Error, "a journey cannot be made so";
+    NotInTenure = "T1023", Error, "a workflow asks for something that Tenure does in another way";
 }
 
 impl std::fmt::Display for Code {

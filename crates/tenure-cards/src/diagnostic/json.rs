@@ -6,8 +6,8 @@ use super::{Diagnostic, Report};
 
 impl Report {
     /// One JSON object a line, each with code, severity, file, line, column, end_line,
-    /// end_column, message and help (null where there is none). Lines and columns count from 1,
-    /// columns in characters; the end is exclusive.
+    /// end_column, message and help (null where there is none), and of files with entries also the
+    /// entry. Lines and columns count from 1, columns in characters; the end is exclusive.
     pub fn to_json_lines(&self) -> String {
         self.iter().map(|diagnostic| format!("{}\n", diagnostic.to_json())).collect()
     }
@@ -18,7 +18,7 @@ impl Diagnostic {
     pub fn to_json(&self) -> Value {
         let start = self.source.line_col(self.span.start as usize);
         let end = self.source.line_col(self.span.end.max(self.span.start) as usize);
-        json!({
+        let mut object = json!({
             "code": self.code.as_str(),
             "severity": self.severity.as_str(),
             "file": self.source.path().to_string_lossy(),
@@ -28,7 +28,11 @@ impl Diagnostic {
             "end_column": end.column,
             "message": self.message,
             "help": self.help,
-        })
+        });
+        if let (Some(entry), Some(fields)) = (&self.entry, object.as_object_mut()) {
+            fields.insert("entry".into(), (**entry).into());
+        }
+        object
     }
 }
 

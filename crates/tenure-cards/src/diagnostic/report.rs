@@ -42,6 +42,9 @@ pub struct Diagnostic {
     pub label: Option<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// The entry of the file that it belongs to, such as ``lifecycle_tools[2] `log_start` ``, where
+    /// files have entries.
+    pub entry: Option<Arc<str>>,
 }
 
 impl Diagnostic {
@@ -55,6 +58,7 @@ impl Diagnostic {
             message: message.into(),
             label: None,
             help: None,
+            entry: None,
         }
     }
 
@@ -69,6 +73,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Says which entry of the file it belongs to.
+    #[must_use]
+    pub fn entry(mut self, entry: impl Into<Arc<str>>) -> Self {
+        self.entry = Some(entry.into());
         self
     }
 
@@ -107,6 +118,17 @@ impl Report {
         if !there {
             self.items.insert(at, diagnostic);
         }
+    }
+
+    /// Says which entry of `source` everything that this report says of it belongs to, unless it
+    /// says so itself.
+    #[must_use]
+    pub fn within(mut self, source: &Source, entry: &str) -> Self {
+        let entry: Arc<str> = entry.into();
+        let of_file = |item: &&mut Diagnostic| item.source.path() == source.path();
+        let items = self.items.iter_mut().filter(of_file).filter(|item| item.entry.is_none());
+        items.for_each(|item| item.entry = Some(Arc::clone(&entry)));
+        self
     }
 
     /// The diagnostics in order.

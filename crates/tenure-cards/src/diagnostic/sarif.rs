@@ -44,20 +44,24 @@ fn result(diagnostic: &Diagnostic) -> Value {
         None => diagnostic.message.clone(),
     };
     let index = Code::ALL.iter().position(|code| *code == diagnostic.code);
+    let mut location = json!({ "physicalLocation": {
+        "artifactLocation": { "uri": uri(&diagnostic.source.path().to_string_lossy()) },
+        "region": {
+            "startLine": start.line,
+            "startColumn": start.column,
+            "endLine": end.line,
+            "endColumn": end.column,
+        },
+    } });
+    if let (Some(entry), Some(fields)) = (&diagnostic.entry, location.as_object_mut()) {
+        fields.insert("logicalLocations".into(), json!([{ "fullyQualifiedName": **entry }]));
+    }
     json!({
         "ruleId": diagnostic.code.as_str(),
         "ruleIndex": index,
         "level": level(diagnostic.severity),
         "message": { "text": text },
-        "locations": [{ "physicalLocation": {
-            "artifactLocation": { "uri": uri(&diagnostic.source.path().to_string_lossy()) },
-            "region": {
-                "startLine": start.line,
-                "startColumn": start.column,
-                "endLine": end.line,
-                "endColumn": end.column,
-            },
-        } }],
+        "locations": [location],
     })
 }
 

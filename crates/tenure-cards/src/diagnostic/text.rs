@@ -65,6 +65,10 @@ impl Diagnostic {
                 .annotation(annotation);
             group = group.element(snippet).element(Padding);
         }
+        let entry = self.entry.as_ref().map(|entry| format!("in {entry}"));
+        if let Some(entry) = &entry {
+            group = group.element(Level::NOTE.message(printable(entry)));
+        }
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(printable(help)));
         }

@@ -10,7 +10,7 @@ use tenure_core::hook::{Point, Points};
 
 impl SpecScope<'_, '_> {
     /// The condition, if it compiles and mentions only what it sees.
-    pub(super) fn when(&mut self, node: &Node, on: &On) -> Option<When> {
+    pub fn when(&mut self, node: &Node, on: &On) -> Option<When> {
         let found = present(node, "when")?;
         let expression = self.reader.words_of("when", found)?;
         let environment = minijinja::Environment::empty();
@@ -75,6 +75,11 @@ fn visible(on: &On) -> Vec<&'static str> {
         On::Own => Points::ALL,
     };
     let mut seen = vec!["agent", "instance_id", "point", "variables", "state"];
+    // The four points that lifecycle tools of workflows know as their triggers.
+    let triggers = [Point::BeforeChat, Point::AfterChat, Point::BeforeAgent, Point::AfterAgent];
+    if points.iter().all(|point| triggers.contains(&point)) {
+        seen.push("trigger");
+    }
     for point in points.iter() {
         let more: &[&str] = match point {
             Point::OnShutdown => &["reason"],

@@ -98,7 +98,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// What a failure means.
-    pub(super) fn policy(&mut self, node: &Node, on: Option<&On>) -> Option<Policy> {
+    pub fn policy(&mut self, node: &Node, on: Option<&On>) -> Option<Policy> {
         let found = present(node, "policy")?;
         let policies = [Policy::Abort, Policy::Deny, Policy::Continue];
         let text = self.reader.text_of("policy", found)?;
@@ -132,7 +132,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// A duration with its unit.
-    pub(super) fn duration(&mut self, node: &Node, name: &str) -> Option<Limit> {
+    pub fn duration(&mut self, node: &Node, name: &str) -> Option<Limit> {
         let found = present(node, name)?;
         let text = match &found.value {
             Value::Text(text) => self.reader.expanded(text, found.span),
@@ -160,7 +160,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// One name or a list of them.
-    pub(super) fn names(&mut self, node: &Node, name: &str) -> Vec<(String, Span)> {
+    pub fn names(&mut self, node: &Node, name: &str) -> Vec<(String, Span)> {
         let Some(found) = present(node, name) else { return Vec::new() };
         match &found.value {
             Value::Text(_) => {

@@ -15,7 +15,7 @@ mod types;
 mod when;
 
 pub use declared::Declared;
-pub(crate) use spec::SpecScope;
-pub(crate) use table::read_hooks;
+pub use spec::SpecScope;
+pub use table::read_hooks;
 pub use types::{CardHooks, CommandRef, DeclaredHook, On, PythonRef, Run, ToolHookSet, When};
 pub use when::Condition;

@@ -32,8 +32,8 @@ pub(super) fn settle(
             reader.problem_help(
                 Code::DuplicateHookName,
                 named.span,
-                format!("another hook of this card has the name `{}`", named.name),
-                "names are unique in a card; choose another",
+                format!("another hook has the name `{}`", named.name),
+                "names are unique among the hooks of a file or an agent; choose another",
             );
         }
     }
@@ -86,15 +86,15 @@ fn constraints(drafts: &[Draft], fields: &[&str], reader: &mut Reader<'_>) {
                         names.iter().copied().filter(|it| *it != names[at]).collect();
                     let help = match (nearest(name, others.iter().copied()), others.as_slice()) {
                         (Some(near), _) => format!("did you mean `{near}`?"),
-                        (None, []) => "this card has no other hook".to_owned(),
+                        (None, []) => "there is no other hook".to_owned(),
                         (None, others) => {
-                            format!("this card's other hooks are {}", list_words(others, "and"))
+                            format!("the other hooks are {}", list_words(others, "and"))
                         }
                     };
                     reader.problem_help(
                         Code::UnknownHookName,
                         *span,
-                        format!("`{field}` names `{name}`, but no hook of this card has that name"),
+                        format!("`{field}` names `{name}`, but no hook here has that name"),
                         help,
                     );
                 }

@@ -9,12 +9,15 @@ use crate::source::{Node, Span};
 use std::path::Path;
 
 /// Everything that reading a hook needs.
-pub(crate) struct SpecScope<'a, 'r> {
-    pub(crate) reader: &'a mut Reader<'r>,
-    pub(crate) origin: Origin<'a>,
-    pub(crate) python: &'a mut PythonFiles,
+pub struct SpecScope<'a, 'r> {
+    /// The file that is read.
+    pub reader: &'a mut Reader<'r>,
+    /// Where the file is.
+    pub origin: Origin<'a>,
+    /// The Python files that were read so far.
+    pub python: &'a mut PythonFiles,
     /// The names that `use` may say; none if that is known only later.
-    pub(crate) registered: Option<&'a [String]>,
+    pub registered: Option<&'a [String]>,
 }
 
 /// The two halves of `file.py:function`.
@@ -66,7 +69,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// The function that `text` names, if it fits `used`.
-    pub(crate) fn python(&mut self, text: &str, span: Span, used: Use) -> Option<PythonRef> {
+    pub fn python(&mut self, text: &str, span: Span, used: Use) -> Option<PythonRef> {
         let found = self.find(text, span)?;
         let spec = split(text).expect("it was found, so it could be split");
         let takes = match fit(found.function(), used) {
@@ -85,7 +88,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// The command that a list of texts makes.
-    pub(crate) fn command(&mut self, node: &Node) -> Option<CommandRef> {
+    pub fn command(&mut self, node: &Node) -> Option<CommandRef> {
         let items = node.list()?;
         let each = "a part of the command";
         let mut argv = Vec::with_capacity(items.len());
@@ -123,7 +126,7 @@ impl SpecScope<'_, '_> {
                     span,
                     format!("there is no program `{program}`"),
                     format!(
-                        "paths start from the folder of this card; a bare name such as `{bare}` is \
+                        "paths start from the folder of this file; a bare name such as `{bare}` is \
                          looked up in PATH"
                     ),
                 );
@@ -219,6 +222,14 @@ impl SpecScope<'_, '_> {
             )
             .label(at(found.function().span))
             .help(format!("write `def {name}(ctx, next):` and return what `next` gives")),
+            Misfit::TooFew(values) => Diagnostic::new(
+                Code::ParametersDoNotFit,
+                source,
+                span,
+                format!("`{name}` takes less than it is given"),
+            )
+            .label(at(found.function().span))
+            .help(format!("write `def {name}({}):`", values.join(", "))),
             Misfit::PositionalOnly(parameter) => Diagnostic::new(
                 Code::ParametersDoNotFit,
                 source,
@@ -234,6 +245,10 @@ impl SpecScope<'_, '_> {
                                     wrap_model_call, wrap_tool_call"
                         .to_owned(),
                     (_, []) => format!("remove `{wanted}`, or give it a default"),
+                    (_, given) if !matches!(used, Use::Hook(_)) => format!(
+                        "remove `{wanted}`, or give it a default; {} can be taken",
+                        crate::card::list_words(given, "and")
+                    ),
                     (_, given) => format!(
                         "remove `{wanted}`, or give it a default; beside the context, {} can be \
                          taken",
@@ -244,7 +259,14 @@ impl SpecScope<'_, '_> {
                     Code::ParametersDoNotFit,
                     source,
                     span,
-                    format!("`{name}` takes `{wanted}`, which a hook is not given here"),
+                    match used {
+                        Use::LifecycleTool => {
+                            format!(
+                                "`{name}` takes `{wanted}`, which a lifecycle tool is not given"
+                            )
+                        }
+                        _ => format!("`{name}` takes `{wanted}`, which a hook is not given here"),
+                    },
                 )
                 .label(at(parameter.span))
                 .help(help)

@@ -20,7 +20,7 @@ const LIFECYCLE: &[(&str, Point)] =
     &[("on_start", Point::OnStart), ("on_shutdown", Point::OnShutdown)];
 
 /// Reads `lifecycle_hooks`, `hooks` and `tool_hooks`.
-pub(crate) fn read_hooks(tree: &Node, scope: &mut SpecScope<'_, '_>) -> CardHooks {
+pub fn read_hooks(tree: &Node, scope: &mut SpecScope<'_, '_>) -> CardHooks {
     let mut drafts = Vec::new();
     if let Some(map) = scope.reader.mapping(tree, "lifecycle_hooks") {
         for (key, node) in map.map().unwrap_or_default() {

@@ -24,7 +24,7 @@ static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// It sees `agent` (name, phase), `instance_id`, `point`, `variables` of the chat, the agent's
 /// `state`, and what its point has: `tool` (name, description, arguments, effect), `input`,
 /// `request` (step, instruction), `response` (text, calls), `outcome`, `output`, `error`, `from`,
-/// `to`, `reason`.
+/// `to`, `reason`. Where a workflow has a trigger, `trigger` is another name of `point`.
 pub struct Condition {
     text: Box<str>,
     compiled: Expression<'static, 'static>,
@@ -54,14 +54,51 @@ impl Condition {
                 seen.insert(name.clone(), value);
             }
         }
-        let seen = minijinja::Value::from(minijinja::value::Serde(&seen));
+        self.eval(&seen)
+    }
+
+    /// The names that it mentions and that nothing in it sets, in alphabetical order.
+    pub fn mentions(&self) -> impl Iterator<Item = &str> {
+        self.mentions.iter().map(String::as_str)
+    }
+
+    /// Whether it holds where names have these values; `None` is a name that is not there. Only
+    /// what it mentions is looked up. The error says why it could not be decided.
+    pub fn holds_where(&self, lookup: impl Fn(&str) -> Option<Value>) -> Result<bool, String> {
+        let mut seen = Map::new();
+        for name in &self.mentions {
+            if let Some(value) = lookup(name) {
+                seen.insert(name.clone(), value);
+            }
+        }
+        self.eval(&seen)
+    }
+
+    /// What it comes to where names have these values, as JSON.
+    pub fn value_where(&self, lookup: impl Fn(&str) -> Option<Value>) -> Result<Value, String> {
+        let mut seen = Map::new();
+        for name in &self.mentions {
+            if let Some(value) = lookup(name) {
+                seen.insert(name.clone(), value);
+            }
+        }
+        let value = self.result(&seen)?;
+        serde_json::to_value(value).map_err(|error| format!("its result is no JSON: {error}"))
+    }
+
+    fn eval(&self, seen: &Map<String, Value>) -> Result<bool, String> {
+        self.result(seen).map(|value| value.is_true())
+    }
+
+    fn result(&self, seen: &Map<String, Value>) -> Result<minijinja::Value, String> {
+        let seen = minijinja::Value::from(minijinja::value::Serde(seen));
         let value = self.compiled.eval(seen).map_err(|error| error.to_string())?;
         // Strictness ends at the result: what is not there would count as false, and a guard that
         // asks for it would never be called.
-        if value.is_undefined() {
-            return Err("what it names is not there".to_owned());
+        match value.is_undefined() {
+            true => Err("what it names is not there".to_owned()),
+            false => Ok(value),
         }
-        Ok(value.is_true())
     }
 }
 
@@ -99,7 +136,7 @@ impl Moment<'_> {
                 "phase": cx.agent().phase().as_str(),
             })),
             "instance_id" => Some(cx.instance_id().to_string().into()),
-            "point" => Some(cx.hook_type().as_str().into()),
+            "point" | "trigger" => Some(cx.hook_type().as_str().into()),
             "variables" => Some(match cx.chat_variables() {
                 Some(variables) => variables.all().into_iter().collect(),
                 None => json!({}),

@@ -2,7 +2,7 @@
 
 use super::models::{self, ModelSettings, Owner};
 use super::reader::Settings;
-use super::{servers, shown};
+use super::{databases, servers, shown};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::server::Server;
 use crate::source::{self, Source, Span};
@@ -38,6 +38,14 @@ use tenure_core::hook::Limit;
 ///
 /// [limits]
 /// hook = "30s"                  # also: end, ends, turn, model, tool
+///
+/// [databases.shop]              # a database of workflows, SQLite
+/// path = "data/shop.sqlite"
+///
+/// [context]                     # what workflows get to know of the project
+/// aware = true                  # or CONTEXT_AWARE=true in the environment
+/// concept_overview = "docs/concept.md"
+/// schema_overview = "docs/schema.md"
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -62,6 +70,22 @@ pub struct ProjectConfig {
     pub model_limit: Option<Limit>,
     /// `limits.tool`: a tool call.
     pub tool_limit: Option<Limit>,
+    /// `databases`: the file of each, absolute and beneath the project; it need not be there yet.
+    pub databases: BTreeMap<String, PathBuf>,
+    /// `context`: what workflows get to know of the project.
+    pub context: ContextSettings,
+}
+
+/// What `[context]` of `tenure.toml` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextSettings {
+    /// Whether chats get the overviews also if `CONTEXT_AWARE` is not set.
+    pub aware: bool,
+    /// The file of the variable `concept_overview`, absolute.
+    pub concept_overview: Option<PathBuf>,
+    /// The file of the variable `schema_overview`, absolute.
+    pub schema_overview: Option<PathBuf>,
 }
 
 const TABLES: &[&str] = &[
@@ -69,6 +93,8 @@ const TABLES: &[&str] = &[
     "python",
     "limits",
     "mcp",
+    databases::DATABASES,
+    databases::CONTEXT,
     models::DEFAULT_MODEL,
     models::PROVIDERS,
     models::ALIASES,
@@ -123,5 +149,7 @@ fn parse(source: &Arc<Source>, folder: &Path, report: &mut Report) -> ProjectCon
         config.model_limit = reader.limit(limits, "limits", "model");
         config.tool_limit = reader.limit(limits, "limits", "tool");
     }
+    config.databases = databases::read(&mut reader, root.get_ref(), folder);
+    config.context = databases::read_context(&mut reader, root.get_ref(), folder);
     config
 }

@@ -2,11 +2,12 @@
 
 mod config;
 mod confine;
+mod databases;
 mod models;
 mod reader;
 mod servers;
 
-pub use config::ProjectConfig;
+pub use config::{ContextSettings, ProjectConfig};
 pub(crate) use confine::plain;
 pub use confine::{ConfineError, confine};
 pub use models::ModelSettings;

@@ -22,6 +22,13 @@ pub struct Written {
     pub span: Span,
 }
 
+impl Written {
+    /// A text of a file.
+    pub fn new(text: impl Into<String>, source: &Arc<Source>, span: Span) -> Self {
+        Self { text: text.into(), source: source.clone(), span }
+    }
+}
+
 /// What reading needs.
 pub(crate) struct Settings<'a> {
     pub(crate) source: &'a Arc<Source>,
@@ -90,6 +97,7 @@ impl Settings<'_> {
                 "a text" | "a text that is not empty" => "write a text in quotes",
                 "a duration" => "write a text such as \"30s\"",
                 "a number" => "write a number such as 0.25",
+                "true or false" => "write true or false, without quotes",
                 _ => "write it as a table: its name in brackets on a line of its own",
             },
         };

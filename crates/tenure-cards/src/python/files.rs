@@ -13,7 +13,7 @@ use tenure_hosts::{PythonFile, PythonFunction};
 
 /// Every Python file that a load has read, each once.
 #[derive(Debug, Default)]
-pub(crate) struct PythonFiles {
+pub struct PythonFiles {
     files: HashMap<PathBuf, Arc<Outcome>>,
     /// By folder and path, the file that is meant: resolving links is slow.
     resolved: HashMap<PathBuf, PathBuf>,
@@ -83,12 +83,14 @@ impl Found {
 }
 
 /// Where a spec is written.
-pub(crate) struct Origin<'a> {
-    pub(crate) project: &'a Project,
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// The project.
+    pub project: &'a Project,
     /// The folder of the file that holds the spec, resolved.
-    pub(crate) dir: &'a Path,
+    pub dir: &'a Path,
     /// That folder as messages show it.
-    pub(crate) shown: &'a Path,
+    pub shown: &'a Path,
 }
 
 impl PythonFiles {
@@ -201,7 +203,7 @@ pub(crate) fn refusal(path: &str, error: ConfineError, project: &Project) -> Fin
         ConfineError::Missing => (
             Code::PythonFileMissing,
             format!("there is no file `{path}`"),
-            "paths start from the folder of this card; correct the path, or create the file"
+            "paths start from the folder of this file; correct the path, or create the file"
                 .to_owned(),
         ),
         ConfineError::Outside => (

@@ -6,11 +6,16 @@ use tenure_core::hook::{Point, Points};
 
 /// What a function is used for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Use {
+#[non_exhaustive]
+pub enum Use {
     /// A hook at these points.
     Hook(Points),
     /// One of the five tool hooks: takes the context and nothing else.
     ToolHook,
+    /// A lifecycle tool of a workflow: takes the context, the chat's variables, both or nothing.
+    LifecycleTool,
+    /// Something that is given so many values by position.
+    Values(&'static [&'static str]),
 }
 
 /// What a worker passes by name to a function that takes it, beside the context. This is the one
@@ -57,6 +62,8 @@ pub(crate) enum Misfit<'a> {
         /// What can be given by name.
         given: Vec<&'static str>,
     },
+    /// It takes fewer values than it is given.
+    TooFew(&'static [&'static str]),
     /// It takes by position what can be given only by name.
     PositionalOnly(&'a Parameter),
 }
@@ -65,6 +72,8 @@ pub(crate) enum Misfit<'a> {
 pub(crate) fn fit(function: &Function, used: Use) -> Result<Vec<Arc<str>>, Misfit<'_>> {
     let (given, wrap) = match used {
         Use::ToolHook => (Vec::new(), None),
+        Use::LifecycleTool => return by_name(function, &["ctx", "context_variables"]),
+        Use::Values(values) => return by_position(function, values),
         Use::Hook(points) => (given(points), points.iter().find(|point| is_wrap(*point))),
     };
     let mut takes: Vec<&Parameter> = Vec::new();
@@ -105,6 +114,54 @@ pub(crate) fn fit(function: &Function, used: Use) -> Result<Vec<Arc<str>>, Misfi
     }
 }
 
+/// The parameters that are filled by their names; nothing else is needed.
+fn by_name<'a>(
+    function: &'a Function,
+    values: &'static [&'static str],
+) -> Result<Vec<Arc<str>>, Misfit<'a>> {
+    let mut takes = Vec::new();
+    for parameter in &function.parameters {
+        match parameter.kind {
+            ParameterKind::Rest | ParameterKind::Keywords => {}
+            ParameterKind::PositionalOnly if parameter.default.is_none() => {
+                return Err(Misfit::PositionalOnly(parameter));
+            }
+            ParameterKind::PositionalOnly => {}
+            _ if values.contains(&parameter.name.as_str()) => {
+                takes.push(parameter.name.as_str().into());
+            }
+            _ if parameter.default.is_some() => {}
+            _ => return Err(Misfit::Unknown { parameter, given: values.to_vec() }),
+        }
+    }
+    Ok(takes)
+}
+
+/// The parameters that take `values`, which are given by position: all of them, and nothing else is
+/// needed.
+fn by_position<'a>(
+    function: &'a Function,
+    values: &'static [&'static str],
+) -> Result<Vec<Arc<str>>, Misfit<'a>> {
+    let mut takes = Vec::new();
+    let mut rest = false;
+    for parameter in &function.parameters {
+        match parameter.kind {
+            ParameterKind::Rest => rest = true,
+            ParameterKind::Keywords => {}
+            ParameterKind::PositionalOnly | ParameterKind::Plain if takes.len() < values.len() => {
+                takes.push(parameter.name.as_str().into());
+            }
+            _ if parameter.default.is_some() => {}
+            _ => return Err(Misfit::Unknown { parameter, given: values.to_vec() }),
+        }
+    }
+    match takes.len() == values.len() || rest {
+        true => Ok(takes),
+        false => Err(Misfit::TooFew(values)),
+    }
+}
+
 /// What is given by name at every one of the points.
 fn given(points: Points) -> Vec<&'static str> {
     let everywhere = |name: &&str| points.iter().all(|point| at(point).contains(name));
@@ -132,6 +189,7 @@ mod tests {
             Err(Misfit::NoContext) => Err("context".into()),
             Err(Misfit::NoNext(_)) => Err("next".into()),
             Err(Misfit::Unknown { parameter, .. }) => Err(parameter.name.clone()),
+            Err(Misfit::TooFew(_)) => Err("few".into()),
             Err(Misfit::PositionalOnly(parameter)) => Err(format!("/{}", parameter.name)),
         }
     }
@@ -163,6 +221,22 @@ mod tests {
             ("ctx, output", both, Err("output")),
             ("ctx", Use::ToolHook, Ok(vec!["ctx"])),
             ("ctx, context_variables", Use::ToolHook, Err("context_variables")),
+            ("", Use::LifecycleTool, Ok(vec![])),
+            ("verbose=True, *args, **more", Use::LifecycleTool, Ok(vec![])),
+            ("*, context_variables", Use::LifecycleTool, Ok(vec!["context_variables"])),
+            ("ctx, /", Use::LifecycleTool, Err("/ctx")),
+            ("context_variables", Use::LifecycleTool, Ok(vec!["context_variables"])),
+            ("context_variables=None", Use::LifecycleTool, Ok(vec!["context_variables"])),
+            ("ctx, context_variables", Use::LifecycleTool, Ok(vec!["ctx", "context_variables"])),
+            ("ctx, state", Use::LifecycleTool, Err("state")),
+            ("ctx, other", Use::LifecycleTool, Err("other")),
+            ("message", Use::Values(&["message"]), Ok(vec!["message"])),
+            ("a, b", Use::Values(&["agent", "messages"]), Ok(vec!["a", "b"])),
+            ("a, b, c=1", Use::Values(&["agent", "messages"]), Ok(vec!["a", "b"])),
+            ("*args", Use::Values(&["agent", "messages"]), Ok(vec![])),
+            ("a", Use::Values(&["agent", "messages"]), Err("few")),
+            ("a, b, c", Use::Values(&["agent", "messages"]), Err("c")),
+            ("a, *, b", Use::Values(&["agent"]), Err("b")),
         ] {
             let expected: Result<Vec<String>, String> = expected
                 .map(|names| names.into_iter().map(str::to_owned).collect())

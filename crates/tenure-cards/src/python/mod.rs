@@ -12,6 +12,8 @@ mod module;
 mod schema;
 mod tool;
 
-pub(crate) use files::{Found, Origin, PythonFiles, refusal};
-pub(crate) use fit::{Misfit, Use, fit};
+pub(crate) use files::{Found, refusal};
+pub use files::{Origin, PythonFiles};
+pub use fit::Use;
+pub(crate) use fit::{Misfit, fit};
 pub(crate) use tool::tool_spec;

@@ -5,8 +5,8 @@ use super::{docstring, schema};
 use serde_json::{Map, Value, json};
 use tenure_core::tool::ToolSpec;
 
-/// The parameter that a worker fills in itself.
-const INJECTED: &str = "ctx";
+/// The parameters that a worker fills in itself.
+const INJECTED: [&str; 2] = ["ctx", "context_variables"];
 
 /// Why a function cannot be a tool: the parameter, and what is wrong with it.
 pub(crate) struct UnfitTool<'a> {
@@ -49,7 +49,7 @@ pub(crate) fn tool_spec<'a>(
             }
             ParameterKind::Plain | ParameterKind::KeywordOnly => {}
         }
-        if parameter.name == INJECTED {
+        if INJECTED.contains(&parameter.name.as_str()) {
             continue;
         }
         let (mut schema, noted) = match &parameter.annotation {

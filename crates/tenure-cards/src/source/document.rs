@@ -85,7 +85,7 @@ pub(crate) enum Root {
 }
 
 impl Layout {
-    pub(super) fn new(region: Span) -> Self {
+    pub(crate) fn new(region: Span) -> Self {
         Self {
             region,
             opening: None,

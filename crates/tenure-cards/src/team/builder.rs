@@ -1,8 +1,9 @@
 //! Building a team.
 
 use super::explain::{Explanation, explanations};
-use super::{Stage, Team};
-use crate::build::{Assembly, HookCatalog, Settings, SharedAsker};
+use super::life::python_config;
+use super::{Cast, Stage, Team, TeamError};
+use crate::build::{Assembly, Attach, HookCatalog, Settings, SharedAsker, StandIn};
 use crate::check::Loaded;
 use crate::diagnostic::Report;
 use crate::user::UserConfig;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::HookRegistry;
+use tenure_core::model::Model;
 use tenure_hosts::{Environment, Interpreter, PythonConfig, PythonHost};
 use tokio_util::task::TaskTracker;
 
@@ -82,6 +84,30 @@ impl TeamBuilder {
         self
     }
 
+    /// Adds to what the cards say of their agents.
+    pub fn attach(mut self, attach: Arc<dyn Attach>) -> Self {
+        self.settings.attach.push(attach);
+        self
+    }
+
+    /// Adds an agent that no card is written for.
+    pub fn stand_in(mut self, agent: &StandIn) -> Self {
+        if let Some(card) = agent.card(&mut self.loaded) {
+            self.loaded.cards.push(card);
+        }
+        self
+    }
+
+    /// Adds an agent that no card is written for, with a model of its own, which the run's model
+    /// does not replace.
+    pub fn stand_in_with(mut self, agent: &StandIn, model: impl Model) -> Self {
+        if let Some(card) = agent.card(&mut self.loaded) {
+            self.settings.brought.insert(card.name.clone(), Arc::new(model));
+            self.loaded.cards.push(card);
+        }
+        self
+    }
+
     /// How Python is run. By default its interpreter is looked for when the team starts.
     pub fn python(mut self, config: PythonConfig) -> Self {
         self.python = Some(config);
@@ -115,6 +141,20 @@ impl TeamBuilder {
         let Self { loaded, settings, python } = self;
         let (life, background) = (Mutex::new(Stage::Built), TaskTracker::new());
         Ok(Team { loaded, settings, python, plan, life, background })
+    }
+
+    /// Builds the agents to be started by somebody else, one chat after another or many at once.
+    /// Looks for Python, if any of them needs it; starts no agent.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is left behind if the future is dropped.
+    pub async fn cast(mut self) -> Result<Cast, TeamError> {
+        self.settings.providers = Some(self.loaded.providers());
+        let needs_python = self.plan().python;
+        let Self { loaded, settings, python } = self;
+        let config = python_config(&loaded, python.as_ref(), needs_python).await?;
+        Cast::new(&loaded, &settings, config)
     }
 
     /// Builds everything around a Python host that is never used.

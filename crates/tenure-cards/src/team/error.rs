@@ -28,7 +28,8 @@ pub struct TeamError {
 }
 
 impl TeamError {
-    pub(super) fn start(message: impl Into<String>, error: Option<Error>) -> Self {
+    /// Something could not be started, for the reason that `message` gives.
+    pub fn start(message: impl Into<String>, error: Option<Error>) -> Self {
         Self { kind: TeamErrorKind::Start, message: message.into(), error }
     }
 

@@ -3,6 +3,7 @@
 use super::builder::environment;
 use super::{SHUTDOWN, Stage, Team, TeamError};
 use crate::build::{Assembly, Built};
+use crate::check::Loaded;
 use crate::diagnostic::Severity;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -289,18 +290,10 @@ impl Team {
 
     async fn start_agents(&self) -> Result<Life, TeamError> {
         let environment = environment(&self.loaded);
-        let config = self.python_config().await?;
+        let config = python_config(&self.loaded, self.python.as_ref(), self.plan.python).await?;
         let host = PythonHost::new(config);
         let assembly = Assembly::new(&self.loaded, &self.settings, &host, &environment);
-        let problems = assembly.report.iter().chain(assembly.needs.iter());
-        if let Some(problem) = problems.into_iter().find(|it| it.severity == Severity::Error) {
-            let file = problem.source.path().display();
-            let message = format!(
-                "the files have changed since they were checked: {file}: {}; build the team again",
-                problem.message
-            );
-            return Err(TeamError::start(message, None));
-        }
+        unchanged(&assembly)?;
         let host = assembly.python.then_some(host);
         let mut life = Life {
             parts: Some(Parts {
@@ -355,29 +348,6 @@ impl Team {
         }
     }
 
-    /// How Python is run. Its interpreter is looked for only if somebody needs it.
-    async fn python_config(&self) -> Result<PythonConfig, TeamError> {
-        if let Some(config) = &self.python {
-            return Ok(config.clone());
-        }
-        let root = self.loaded.project.root.clone();
-        let interpreter = match &self.loaded.project.config.interpreter {
-            Some(path) => Interpreter::at(root.join(path)),
-            None if self.plan.python => {
-                let project = root.clone();
-                let found = tokio::task::spawn_blocking(move || Interpreter::find(&project)).await;
-                match found {
-                    Ok(found) => {
-                        found.map_err(|error| TeamError::start(error.to_string(), None))?
-                    }
-                    Err(error) => return Err(TeamError::start(error.to_string(), None)),
-                }
-            }
-            None => Interpreter::at("python3"),
-        };
-        Ok(PythonConfig { interpreter, environment: environment(&self.loaded), dir: root })
-    }
-
     /// Cancels every run that goes on, and ends every conversation as cancelled. The agents stay.
     pub fn cancel(&self) {
         let runs = match &*self.stage() {
@@ -416,6 +386,43 @@ impl Team {
             life.stop(budget).await;
         }
     }
+}
+
+/// How Python is run. Its interpreter is looked for only if somebody needs it.
+pub(super) async fn python_config(
+    loaded: &Loaded,
+    said: Option<&PythonConfig>,
+    needed: bool,
+) -> Result<PythonConfig, TeamError> {
+    if let Some(config) = said {
+        return Ok(config.clone());
+    }
+    let root = loaded.project.root.clone();
+    let interpreter = match &loaded.project.config.interpreter {
+        Some(path) => Interpreter::at(root.join(path)),
+        None if needed => {
+            let project = root.clone();
+            let found = tokio::task::spawn_blocking(move || Interpreter::find(&project)).await;
+            match found {
+                Ok(found) => found.map_err(|error| TeamError::start(error.to_string(), None))?,
+                Err(error) => return Err(TeamError::start(error.to_string(), None)),
+            }
+        }
+        None => Interpreter::at("python3"),
+    };
+    Ok(PythonConfig { interpreter, environment: environment(loaded), dir: root })
+}
+
+/// Files were checked before; what is wrong with them now has happened since.
+pub(super) fn unchanged(assembly: &Assembly) -> Result<(), TeamError> {
+    let mut problems = assembly.report.iter().chain(assembly.needs.iter());
+    let Some(problem) = problems.find(|it| it.severity == Severity::Error) else { return Ok(()) };
+    let file = problem.source.path().display();
+    let message = format!(
+        "the files have changed since they were checked: {file}: {}; build the team again",
+        problem.message
+    );
+    Err(TeamError::start(message, None))
 }
 
 /// Marks a team as over, unless it is forgotten.

@@ -6,6 +6,7 @@
 //! many turns.
 
 mod builder;
+mod cast;
 mod conversation;
 mod error;
 mod explain;
@@ -15,6 +16,7 @@ mod run;
 mod servers;
 
 pub use builder::{Inspection, TeamBuilder};
+pub use cast::Cast;
 pub use conversation::{Conversation, Saying};
 pub use error::{TeamError, TeamErrorKind};
 pub use explain::{

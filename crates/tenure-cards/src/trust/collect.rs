@@ -6,11 +6,13 @@ use super::python::{MOST_FILES, Rest, environment_of, importable, own_interprete
 use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
 use crate::card::{Card, CardKind};
 use crate::check::Loaded;
-use crate::hook::{CommandRef, DeclaredHook, On, Run};
+use crate::hook::{CardHooks, CommandRef, DeclaredHook, On, Run};
 use crate::project::{CONFIG_FILE, Project};
 use crate::server::quoted;
+use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use tenure_hosts::PythonFunction;
 
 /// Everything that a run of these cards would execute, or let their models execute. Executes nothing.
@@ -19,9 +21,14 @@ use tenure_hosts::PythonFunction;
 /// and can do nothing by them that is not in the inventory. Of a command the files are known that its
 /// line names; which files those use in turn is known for Python only.
 pub fn inventory(loaded: &Loaded) -> Inventory {
+    inventory_with(loaded, |_| {})
+}
+
+/// The same with what else would run, beside what the cards say: `more` names it.
+pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) -> Inventory {
     // Before anything is hashed here: what changes in between is then noticed before it runs.
     loaded.server_files();
-    let mut found = Collected {
+    let mut found = Collector {
         project: &loaded.project,
         items: Vec::new(),
         python: BTreeMap::new(),
@@ -33,10 +40,12 @@ pub fn inventory(loaded: &Loaded) -> Inventory {
     found.servers(loaded);
     found.models(loaded);
     found.addresses(loaded);
+    more(&mut found);
     found.finish()
 }
 
-pub(super) struct Collected<'a> {
+/// Collects what would run. See [`inventory_with`].
+pub struct Collector<'a> {
     project: &'a Project,
     items: Vec<Item>,
     /// By file, its hash and its uses.
@@ -45,11 +54,40 @@ pub(super) struct Collected<'a> {
     folders: BTreeSet<PathBuf>,
 }
 
-impl Collected<'_> {
-    fn card(&mut self, card: &Card) {
-        let name = &card.name;
-        self.variables(card);
-        for hook in &card.hooks.declared {
+impl Collector<'_> {
+    /// Adds a Python function. `used` says who uses it and how, as in `desk: before_chat`.
+    pub fn python(&mut self, function: &PythonFunction, used: &str) {
+        self.function(function, used, "");
+    }
+
+    /// Adds a command that runs in `dir`.
+    pub fn program(&mut self, argv: &[String], dir: &Path, used: &str) {
+        let file = argv.first().filter(|name| name.contains('/')).map(|name| dir.join(name));
+        let file = file.filter(|file| file.starts_with(&self.project.root));
+        let (argv, dir) = (argv.to_vec(), dir.to_owned());
+        let command = CommandRef { written: argv.clone(), argv, file, dir };
+        self.command(&command, used.to_owned());
+    }
+
+    /// Adds a hook that is part of the program, with what a file configures it with.
+    pub fn uses(&mut self, name: &str, configured: &str, used: &str) {
+        self.registered(name, sha256_hex(configured.as_bytes()), used.to_owned());
+    }
+
+    /// Adds a file that is read, with its contents if they count.
+    pub fn data(&mut self, file: &Path, is_written: bool, used: &str) {
+        let sha256 = match is_written {
+            // What a run itself changes is another one after each run.
+            true => None,
+            false => Some(sha256_of(file).unwrap_or_else(|_| UNREADABLE.into())),
+        };
+        let what = self.project.relative(file);
+        self.push(ItemKind::Data, what, sha256, vec![used.to_owned()]);
+    }
+
+    /// Adds the hooks that a file declares.
+    pub fn hooks(&mut self, hooks: &CardHooks, name: &str, source: &Source) {
+        for hook in &hooks.declared {
             let place = match &hook.on {
                 On::Points(points) => {
                     points.iter().map(|point| point.as_str()).collect::<Vec<_>>().join("+")
@@ -58,21 +96,27 @@ impl Collected<'_> {
                 On::Own => "its points".to_owned(),
             };
             let used = format!("{name}: {place}");
-            let how = how(hook, card);
+            let how = how(hook, source);
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
                 Run::Use { name, .. } => {
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
-                    let written = sha256_hex(card.source.slice(hook.span).as_bytes());
+                    let written = sha256_hex(source.slice(hook.span).as_bytes());
                     self.registered(name, written, used + &how);
                 }
             }
         }
-        for (place, hook) in card.hooks.tool_hooks.iter() {
+        for (place, hook) in hooks.tool_hooks.iter() {
             self.function(&hook.function, &format!("{name}: {place}"), "");
         }
+    }
+
+    fn card(&mut self, card: &Card) {
+        let name = &card.name;
+        self.variables(card);
+        self.hooks(&card.hooks, name, &card.source);
         if let CardKind::Agent(agent) = &card.kind {
             for tool in &agent.function_tools {
                 self.function(&tool.function, &format!("{name}: tool"), "");
@@ -194,13 +238,19 @@ impl Collected<'_> {
     }
 }
 
+impl fmt::Debug for Collector<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collector").field("items", &self.items).finish_non_exhaustive()
+    }
+}
+
 /// What a use says about when a hook is called and what its failure means: a guard that is switched
 /// off is another use.
-fn how(hook: &DeclaredHook, card: &Card) -> String {
+fn how(hook: &DeclaredHook, source: &Source) -> String {
     let policy = hook.policy.map(|policy| format!("policy {}", policy.as_str()));
     let when = hook.when.as_ref().map(|when| {
         // As it is written, if it takes something from the environment.
-        let written = card.source.slice(when.span);
+        let written = source.slice(when.span);
         let shown = if written.contains("${") { written } else { &when.expression };
         format!("when {}", shown.trim())
     });

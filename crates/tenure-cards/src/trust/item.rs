@@ -34,6 +34,8 @@ pub enum ItemKind {
     Server,
     /// An address that requests to a model go to, because the project chose it or the model.
     Address,
+    /// A file or a database whose contents agents get to see.
+    Data,
 }
 
 impl ItemKind {
@@ -52,6 +54,7 @@ impl ItemKind {
             Self::Registered => "registered hook",
             Self::Server => "tool server",
             Self::Address => "model address",
+            Self::Data => "data",
         }
     }
 }
@@ -95,6 +98,24 @@ impl Inventory {
         items.sort();
         items.dedup();
         Self { items }
+    }
+
+    /// All that would run of both.
+    #[must_use]
+    pub fn merged(mut self, other: Self) -> Self {
+        for item in other.items {
+            let same = |it: &&mut Item| {
+                it.kind == item.kind
+                    && it.what == item.what
+                    && it.sha256 == item.sha256
+                    && item.kind != ItemKind::Registered
+            };
+            match self.items.iter_mut().find(same) {
+                Some(known) => known.used_by.extend(item.used_by),
+                None => self.items.push(item),
+            }
+        }
+        Self::new(self.items)
     }
 
     /// Whether nothing of the project would run.

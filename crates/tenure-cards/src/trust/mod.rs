@@ -12,7 +12,7 @@ mod item;
 mod python;
 mod reach;
 
-pub use collect::inventory;
+pub use collect::{Collector, inventory, inventory_with};
 pub(crate) use command_state::CommandState;
 pub use digest::sha256_hex;
 pub(crate) use digest::sha256_of;

@@ -2,7 +2,7 @@
 //! and what of the environment would go there.
 
 use super::ItemKind;
-use super::collect::Collected;
+use super::collect::Collector;
 use crate::build::{is_internal, used_servers};
 use crate::card::{Card, CardKind, Place};
 use crate::check::Loaded;
@@ -10,7 +10,7 @@ use crate::server::{Reach, Server, variables};
 use crate::trust::sha256_hex;
 use tenure_models::provider::{Authority, ModelTarget};
 
-impl Collected<'_> {
+impl Collector<'_> {
     /// Every tool server that a card uses.
     pub(super) fn servers(&mut self, loaded: &Loaded) {
         for (name, server) in used_servers(loaded) {

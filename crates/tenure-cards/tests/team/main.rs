@@ -1,5 +1,6 @@
 //! Teams made of card files, with real hooks in Python and commands.
 
+mod cast;
 mod children;
 mod choice;
 mod code;

@@ -1,7 +1,7 @@
 //! What `--help` says beyond the arguments: examples, and what to know.
 
-pub(super) const ABOUT: &str =
-    "Runs, checks and explains agents from files. Every point of an agent's life can be hooked.";
+pub(super) const ABOUT: &str = "Runs, checks and explains agents and workflows from files. Every point of an agent's life can be \
+     hooked.";
 
 pub(super) const PROGRAM: &str = "\
 Examples:
@@ -13,7 +13,8 @@ Examples:
 
 Exit codes:
   0 ok   1 failed   2 usage   3 check found errors   4 not trusted   5 denied
-  6 max steps   8 cancelled   124 timeout   129, 130, 143 ended by a signal";
+  6 max steps or turns   7 waits for a person   8 cancelled   124 timeout
+  129, 130, 143 ended by a signal";
 
 pub(super) const RUN: &str = "\
 Examples:
@@ -22,10 +23,16 @@ Examples:
   git diff | tenure run reviewer.md > review.txt
   tenure run greeter.md -m hi --json | jq -r 'select(.type == \"result\").output'
   tenure run greeter.md -m hi --watch  run it again whenever a file of it changes
+  tenure run workflows/story           run a workflow; `tenure run story` in its project
+  tenure run . --workflow story -m \"a storm\" --user ada --seed 7
 
 The answer goes to standard output, progress to standard error. Before anything of a project is
 executed for the first time you are shown what that would be, and asked. Ctrl-C once stops the run
-and lets its shutdown hooks finish; twice kills.";
+and lets its shutdown hooks finish; twice kills.
+
+A workflow is a folder with an orchestrator file. What its agents say goes to standard output as it
+comes, each under its name; with --quiet only the last of it does. A person who is to speak is asked
+in the terminal. Without one the chat is paused there, with exit code 7.";
 
 pub(super) const CHAT: &str = "\
 Examples:
@@ -42,6 +49,7 @@ pub(super) const CHECK: &str = "\
 Examples:
   tenure check                         everything in this directory
   tenure check agents/editor.md
+  tenure check workflows/story         one workflow
   tenure check --format json           one object a line
   tenure check --format sarif > out.sarif
   tenure check --deny-warnings         for CI
@@ -52,7 +60,8 @@ pub(super) const EXPLAIN: &str = "\
 Examples:
   tenure explain agents/
   tenure explain agents/ --agent editor --point wrap_tool_call
-  tenure explain agents/ --json";
+  tenure explain agents/ --json
+  tenure explain workflows/story       a workflow: its handoffs, what is called around its chats";
 
 pub(super) const DUMP: &str = "\
 Examples:
@@ -66,6 +75,7 @@ Examples:
   tenure init                          the template `hello` in ./hello
   tenure init approval                 the template `approval` in ./approval
   tenure init bots --template team     the template `team` in ./bots
+  tenure init workflow                 several agents in one chat, in ./workflow
 
 What it writes is trusted from the start, because you asked for it. Nothing is overwritten.";
 

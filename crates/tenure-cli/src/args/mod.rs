@@ -3,8 +3,10 @@
 //! Parsing only. What an argument means for the files on disk is the business of the commands.
 
 mod help;
+mod workflow;
 mod yes;
 
+pub(crate) use workflow::OfWorkflow;
 pub(crate) use yes::Yes;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -24,13 +26,13 @@ pub(crate) struct Args {
 /// What the program can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an agent from its card and print its answer.
+    /// Run an agent from its card, or a workflow from its folder, and print the answer.
     #[command(after_help = help::RUN)]
     Run(Run),
     /// Talk to an agent in the terminal.
     #[command(after_help = help::CHAT)]
     Chat(Chat),
-    /// Find every mistake in cards and hooks. Executes nothing.
+    /// Find every mistake in cards, workflows and hooks. Executes nothing.
     #[command(after_help = help::CHECK)]
     Check(Check),
     /// Show which hooks run at each point, in order. Executes nothing.
@@ -62,13 +64,14 @@ pub(crate) enum Command {
 /// `tenure run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// A card, or a directory of cards.
-    #[arg(value_name = "CARD|DIR")]
+    /// A card, a directory of cards, or the folder (or name) of a workflow.
+    #[arg(value_name = "CARD|DIR|WORKFLOW")]
     pub(crate) path: PathBuf,
-    /// What to say to the agent; without it the message is read from standard input.
+    /// What to say to the agent; without it the message is read from standard input. A workflow needs
+    /// none, and reads standard input only if the user begins.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// The agent to talk to, where there are several.
+    /// The agent to talk to, where there are several; in a workflow the one that begins.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// The model for every agent in place of its own, such as `passthrough`.
@@ -83,7 +86,7 @@ pub(crate) struct Run {
     /// Print the answer and nothing else.
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// How long the run may take, start and turn together, with a unit: 500ms, 30s, 5m.
+    /// How long the run may take, all of it together, with a unit: 500ms, 30s, 5m.
     #[arg(short, long, value_name = "TIME")]
     pub(crate) timeout: Option<Limit>,
     /// Run again whenever a card, a hook, a tool or another file of the project changes.
@@ -92,6 +95,9 @@ pub(crate) struct Run {
     /// What is approved without asking.
     #[command(flatten)]
     pub(crate) yes: Yes,
+    /// What only workflows know.
+    #[command(flatten)]
+    pub(crate) of_workflow: OfWorkflow,
 }
 
 /// `tenure chat`.
@@ -123,7 +129,7 @@ pub(crate) struct Chat {
 /// `tenure check`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Check {
-    /// A card, or a directory of cards.
+    /// A card, a workflow, or a directory: its cards and all of workflows/.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// How to print what was found.
@@ -148,7 +154,7 @@ pub(crate) enum ReportFormat {
 /// `tenure explain`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Explain {
-    /// A card, or a directory of cards.
+    /// A card, a directory of cards, or a workflow.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
     /// Only this agent.
@@ -201,6 +207,8 @@ pub(crate) enum Template {
     Approval,
     /// An agent that hands work to others, with a guard.
     Team,
+    /// A workflow: two agents in one chat, with lifecycle tools.
+    Workflow,
 }
 
 /// `tenure demo`.
@@ -236,7 +244,7 @@ pub(crate) enum TrustAction {
 /// Which project.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Place {
-    /// A card, or a directory of cards.
+    /// A card, a workflow, or a directory: its cards and all of workflows/.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
 }

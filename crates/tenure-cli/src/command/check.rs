@@ -1,6 +1,7 @@
 //! `tenure check`.
 
-use super::project::{Opened, color_of};
+use super::project::color_of;
+use super::whole::Whole;
 use crate::args::{Check, ReportFormat};
 use crate::exit::Exit;
 use crate::terminal::sink::{print_document, print_json};
@@ -8,8 +9,8 @@ use anstream::AutoStream;
 use anyhow::Result;
 
 pub(super) fn run(args: &Check) -> Result<Exit> {
-    let opened = Opened::at(&args.path)?.inspected();
-    let report = opened.report();
+    let whole = Whole::at(&args.path)?.inspected();
+    let report = whole.report();
     match args.format {
         ReportFormat::Text => {
             let color = color_of(AutoStream::choice(&std::io::stdout()));
@@ -17,7 +18,7 @@ pub(super) fn run(args: &Check) -> Result<Exit> {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&opened.summary());
+            text.push_str(&whole.summary(&report));
             super::say(&text)?;
         }
         ReportFormat::Json => report.iter().for_each(|it| print_json(it.to_json())),

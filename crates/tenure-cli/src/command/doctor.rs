@@ -1,6 +1,7 @@
 //! `tenure doctor`.
 
-use super::project::{Opened, user_config_path};
+use super::project::user_config_path;
+use super::whole::Whole;
 use crate::args::Doctor;
 use crate::exit::Exit;
 use crate::terminal::style::{BAD, BOLD, DIM, GOOD, WARN, paint};
@@ -12,7 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use tenure_cards::diagnostic::Diagnostic;
 use tenure_cards::server::{Reach, Server};
-use tenure_cards::team::{Explanation, Team};
+use tenure_cards::team::Explanation;
 use tenure_cards::trust::{ItemKind, own_interpreter};
 use tenure_cards::{Code, UserConfig};
 use tenure_hosts::Interpreter;
@@ -66,20 +67,20 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     temporary_folder(&mut found);
     user_config(&mut found);
 
-    let opened = Opened::at(&args.path)?.inspected();
-    found.head(&format!("Project {}", opened.root().display()));
+    let whole = Whole::at(&args.path)?.inspected();
+    found.head(&format!("Project {}", whole.root().display()));
     let place = for_shell(&args.path);
-    cards(&opened, &place, &mut found);
-    let items = opened.items();
-    let trusted = trust(&opened, &items, store.as_ref(), &place, &mut found);
-    interpreter(&opened, &items, trusted, &mut found);
-    let inspection = Team::builder(opened.loaded.clone()).inspect();
-    let needs = inspection.needs.iter().filter(|need| need.code == Code::UnsetVariable);
+    files(&whole, &place, &mut found);
+    let items = whole.items();
+    let trusted = trust(&whole, &items, store.as_ref(), &place, &mut found);
+    interpreter(&whole, &items, trusted, &mut found);
+    let (agents, needs) = whole.agents();
+    let needs = needs.iter().filter(|need| need.code == Code::UnsetVariable);
     let needs: Vec<_> = needs.collect();
-    variables(&opened, &needs, &mut found);
+    variables(&whole, &needs, &mut found);
     found.head("Models");
-    models(&opened, &inspection.agents, &mut found);
-    let servers = servers_of(&opened);
+    models(&whole, &agents, &mut found);
+    let servers = servers_of(&whole);
     if !servers.is_empty() {
         found.head("Tool servers");
         tool_servers(&servers, &mut found);
@@ -158,10 +159,12 @@ fn user_config(found: &mut Findings) {
 }
 
 /// Each provider that is used, and each that has a key. Nothing is sent.
-fn models(opened: &Opened, agents: &[Explanation], found: &mut Findings) {
-    let user = &opened.loaded.user.models.providers;
+fn models(whole: &Whole, agents: &[Explanation], found: &mut Findings) {
+    // The configuration of the project and of the user is the same for all of them.
+    let Some(loaded) = whole.loaded().next() else { return };
+    let user = &loaded.user.models.providers;
     let mut without = Vec::new();
-    for provider in opened.loaded.providers().known_providers() {
+    for provider in loaded.providers().known_providers() {
         let is_its = |agent: &&Explanation| {
             agent.remote.as_ref().is_some_and(|remote| remote.provider == provider.name)
         };
@@ -209,10 +212,12 @@ fn models(opened: &Opened, agents: &[Explanation], found: &mut Findings) {
 }
 
 /// The tool servers of the project and of its cards.
-fn servers_of(opened: &Opened) -> Vec<&Server> {
-    let cards = opened.loaded.cards.iter().filter_map(|card| card.kind.mcp());
+fn servers_of(whole: &Whole) -> Vec<&Server> {
+    let cards = whole.loaded().flat_map(|loaded| &loaded.cards);
+    let cards = cards.filter_map(|card| card.kind.mcp());
     let own = cards.flat_map(|mcp| mcp.connect.iter().filter_map(|it| it.server.as_ref()));
-    opened.loaded.project.config.servers.values().chain(own).collect()
+    let project = whole.loaded().next().map(|loaded| &loaded.project.config.servers);
+    project.into_iter().flat_map(|servers| servers.values()).chain(own).collect()
 }
 
 /// Whether each server could be started. Nothing is started, and nothing is contacted.
@@ -251,12 +256,13 @@ fn find_program(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(runs)
 }
 
-fn cards(opened: &Opened, place: &str, found: &mut Findings) {
+fn files(whole: &Whole, place: &str, found: &mut Findings) {
     let remedy = format!("see them with `tenure check {place}`");
-    let report = opened.report();
-    let sum = anstream::adapter::strip_str(&opened.summary()).to_string();
+    let report = whole.report();
+    let sum = anstream::adapter::strip_str(&whole.summary(&report)).to_string();
+    let is_empty = whole.workflows.is_empty() && whole.loaded().all(|it| it.cards.is_empty());
     match (report.errors(), report.warnings()) {
-        (0, 0) if opened.loaded.cards.is_empty() => {
+        (0, 0) if is_empty => {
             found.warn("there is no card here", "write one with `tenure init`");
         }
         (0, 0) => found.good(&sum),
@@ -267,7 +273,7 @@ fn cards(opened: &Opened, place: &str, found: &mut Findings) {
 
 /// Whether the project is trusted.
 fn trust(
-    opened: &Opened,
+    whole: &Whole,
     items: &[Item],
     store: Option<&Store>,
     place: &str,
@@ -275,7 +281,7 @@ fn trust(
 ) -> bool {
     let remedy = format!("look at it with `tenure trust review {place}`");
     let Some(store) = store else { return false };
-    match store.standing(opened.root(), items) {
+    match store.standing(whole.root(), items) {
         Standing::Trusted if items.is_empty() => {
             found.good("it executes nothing, and needs no trust")
         }
@@ -294,8 +300,8 @@ fn trust(
 
 /// The interpreter, where it may be asked: one that the project brings along is not run before the
 /// project is trusted.
-fn interpreter(opened: &Opened, items: &[Item], trusted: bool, found: &mut Findings) {
-    let project = &opened.loaded.project;
+fn interpreter(whole: &Whole, items: &[Item], trusted: bool, found: &mut Findings) {
+    let Some(project) = whole.loaded().next().map(|loaded| &loaded.project) else { return };
     let own = own_interpreter(project).map(|path| project.relative(&path));
     if let (Some(own), false) = (&own, trusted && !items.is_empty()) {
         found.warn(
@@ -318,19 +324,19 @@ fn interpreter(opened: &Opened, items: &[Item], trusted: bool, found: &mut Findi
         Ok(python) => {
             found.good(&format!("Python {} at {}", python.version(), python.path().display()));
         }
-        Err(error) if uses_python(opened) => found.bad(&format!("Python: {error}"), ""),
-        Err(error) => found.warn(&format!("Python: {error}"), "no card here needs it"),
+        Err(error) if uses_python(items) => found.bad(&format!("Python: {error}"), ""),
+        Err(error) => found.warn(&format!("Python: {error}"), "nothing here needs it"),
     }
 }
 
-fn uses_python(opened: &Opened) -> bool {
-    opened.items().iter().any(|item| item.kind == ItemKind::Python.as_str())
+fn uses_python(items: &[Item]) -> bool {
+    items.iter().any(|item| item.kind == ItemKind::Python.as_str())
 }
 
 /// Variables that cards mention, or that tool servers need, and that are not set.
-fn variables(opened: &Opened, needs: &[&Diagnostic], found: &mut Findings) {
+fn variables(whole: &Whole, needs: &[&Diagnostic], found: &mut Findings) {
     let mut unset: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for card in &opened.loaded.cards {
+    for card in whole.loaded().flat_map(|loaded| &loaded.cards) {
         for expansion in &card.expansions {
             if !expansion.is_resolved {
                 let cards = unset.entry(expansion.name.clone()).or_default();
@@ -340,7 +346,8 @@ fn variables(opened: &Opened, needs: &[&Diagnostic], found: &mut Findings) {
             }
         }
     }
-    for name in &opened.loaded.project.config.hook_env {
+    let passed = whole.loaded().next().map(|loaded| &loaded.project.config.hook_env);
+    for name in passed.into_iter().flatten() {
         if std::env::var_os(name).is_none() {
             unset.entry(name.clone()).or_default().push("tenure.toml".to_owned());
         }

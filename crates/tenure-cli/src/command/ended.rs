@@ -17,7 +17,8 @@ use tenure_core::{Error, Outcome};
 /// What a turn says whose time was up.
 const TURN_TIMED_OUT: &str = "the turn did not end within its limit";
 /// Why a run is denied that went on without an answer.
-const UNANSWERED: &str = "a question was denied because there is no terminal to ask a person on";
+pub(super) const UNANSWERED: &str =
+    "a question was denied because there is no terminal to ask a person on";
 
 /// What bounded the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `tenure explain` (G12).
 
 use super::project::Opened;
+use super::workflow::{self, Meant, meant};
 use crate::args::Explain;
 use crate::exit::{Exit, Stop};
 use crate::terminal::sink::print_document;
@@ -8,13 +9,17 @@ use crate::terminal::style::{BOLD, CALM, DIM, WARN, paint};
 use crate::terminal::text::{exact, human};
 use anyhow::Result;
 use tenure_cards::team::{
-    EntryExplanation, Explanation, ModelExplanation, ServerExplanation, Team,
+    EntryExplanation, Explanation, ModelExplanation, PointExplanation, ServerExplanation, Team,
 };
 use tenure_core::hook::{Limit, Origin, Point, Policy};
 
 pub(super) fn run(args: &Explain) -> Result<Exit> {
     let point = args.point.as_deref().map(str::parse::<Point>).transpose();
     let point = point.map_err(|error| Stop::usage(error.to_string()))?;
+    let has_cards = || Opened::at(&args.path).is_ok_and(|opened| opened.has_cards());
+    if let Meant::Workflow(path) = meant(&args.path, None, has_cards)? {
+        return workflow::explain(args, &path, point);
+    }
     let opened = Opened::at(&args.path)?;
     if !opened.complain() {
         return Ok(Exit::Check);
@@ -56,17 +61,24 @@ pub(super) fn text(agent: &Explanation) -> String {
     for server in &agent.servers {
         text.push_str(&format!("  {}\n", paint(DIM, exact(&server_line(server)))));
     }
-    if agent.points.is_empty() {
-        text.push_str("  no hooks\n");
+    text.push_str(&points(&agent.points));
+    text
+}
+
+/// What is called at each point, for people.
+pub(super) fn points(points: &[PointExplanation]) -> String {
+    if points.is_empty() {
+        return "  no hooks\n".to_owned();
     }
+    let mut text = String::new();
     let rows: Vec<Vec<[String; 4]>> =
-        agent.points.iter().map(|point| point.entries.iter().map(row).collect()).collect();
+        points.iter().map(|point| point.entries.iter().map(row).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().flatten().map(|row| row[column].chars().count());
         cells.max().unwrap_or(0).min(48)
     };
     let (name, runs, policy) = (width(0), width(1), width(2));
-    for (point, rows) in agent.points.iter().zip(&rows) {
+    for (point, rows) in points.iter().zip(&rows) {
         text.push_str(&format!("  {}", paint(CALM, point.point)));
         if let Some(order) = order_of(point.point, point.entries.len()) {
             text.push_str(&format!("  {}", paint(DIM, order)));

@@ -24,6 +24,11 @@ const APPROVAL: &[Embedded] = files!("templates/approval":
 const TEAM: &[Embedded] = files!("templates/team":
     "tenure.toml", "lead.md", "lead.json", "researcher.md", "researcher.json", "hooks.py",
     "tools.py", "audit.sh");
+const WORKFLOW: &[Embedded] = files!("templates/workflow":
+    "tenure.toml", "workflows/story/orchestrator.yaml", "workflows/story/agents.yaml",
+    "workflows/story/handoffs.yaml", "workflows/story/context_variables.yaml",
+    "workflows/story/tools.yaml", "workflows/story/tools/desk.py", "workflows/story/writer.json",
+    "workflows/story/editor.json");
 
 impl Template {
     /// Its name on the command line.
@@ -32,6 +37,7 @@ impl Template {
             Self::Hello => "hello",
             Self::Approval => "approval",
             Self::Team => "team",
+            Self::Workflow => "workflow",
         }
     }
 
@@ -40,16 +46,19 @@ impl Template {
             Self::Hello => HELLO,
             Self::Approval => APPROVAL,
             Self::Team => TEAM,
+            Self::Workflow => WORKFLOW,
         }
     }
 
-    /// A message that shows what it does.
-    pub(super) fn message(self) -> &'static str {
-        match self {
+    /// A message that shows what it does, if it needs one.
+    pub(super) fn message(self) -> Option<&'static str> {
+        Some(match self {
             Self::Hello => "good morning",
             Self::Approval => "buy milk",
             Self::Team => "octopuses",
-        }
+            // Its agents begin by themselves.
+            Self::Workflow => return None,
+        })
     }
 }
 
@@ -57,6 +66,10 @@ impl Template {
 pub(super) fn write(folder: &Path, files: &[Embedded]) -> Result<()> {
     for (name, text) in files {
         let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("the folder {} cannot be made", parent.display()))?;
+        }
         let mut file = std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -1,7 +1,8 @@
 //! `tenure init`.
 
 use super::files;
-use super::project::Opened;
+use super::project::complain_about;
+use super::whole::Whole;
 use crate::args::{Init, Template};
 use crate::exit::{Exit, Stop};
 use crate::terminal::style::{BOLD, DIM, GOOD, WARN, paint};
@@ -21,12 +22,14 @@ pub(super) fn run(args: &Init) -> Result<Exit> {
         .with_context(|| format!("the folder {} cannot be made", dir.display()))?;
     files::write(&dir, files)?;
 
-    let opened = Opened::at(&dir)?;
-    ensure!(opened.complain(), "the template `{}` does not pass its own check", template.name());
-    let items = opened.items();
-    let trusted = is_all_ours(&opened, &items, files);
+    let whole = Whole::at(&dir)?;
+    let report = whole.report();
+    complain_about(&report);
+    ensure!(!report.has_errors(), "the template `{}` does not pass its own check", template.name());
+    let items = whole.items();
+    let trusted = is_all_ours(&whole, &items, files);
     if trusted {
-        Store::open()?.accept(opened.root(), &items)?;
+        Store::open()?.accept(whole.root(), &items)?;
     }
 
     let shown = for_shell(&dir);
@@ -36,11 +39,13 @@ pub(super) fn run(args: &Init) -> Result<Exit> {
         template.name(),
         plural(files.len(), "file")
     );
+    // Side by side where there are no folders.
     let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
-    text.push_str(&format!("  {}\n\n", paint(DIM, names.join("  "))));
+    let between = if names.iter().any(|name| name.contains('/')) { "\n  " } else { "  " };
+    text.push_str(&format!("  {}\n\n", paint(DIM, names.join(between))));
     text.push_str(&format!("{}\n", paint(BOLD, "Next:")));
     let next = [
-        (format!("tenure run {shown} -m \"{}\"", template.message()), "no key needed"),
+        (format!("tenure run {shown}{}", said(template)), "no key needed"),
         (format!("tenure explain {shown}"), "which hooks run, and when"),
         (format!("tenure check {shown}"), "after you changed something"),
     ];
@@ -66,15 +71,15 @@ fn named_after(dir: Option<&Path>) -> Template {
 
 /// Whether everything that would run is what was just written. In a folder with cards or code of
 /// somebody else, trust is still to be asked for.
-fn is_all_ours(opened: &Opened, items: &[Item], files: &[files::Embedded]) -> bool {
+fn is_all_ours(whole: &Whole, items: &[Item], files: &[files::Embedded]) -> bool {
     let written = |name: &str, sha256: &str| {
         let file = files.iter().find(|(file, _)| *file == name);
         file.is_some_and(|(_, text)| sha256_hex(text.as_bytes()) == sha256)
     };
-    let cards = opened.loaded.cards.iter().all(|card| {
-        let name = card.source.path().file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| files.iter().any(|(file, _)| *file == name))
-    });
+    let cards = whole
+        .loaded()
+        .flat_map(|loaded| &loaded.cards)
+        .all(|card| files.iter().any(|(file, _)| card.source.path().ends_with(file)));
     let hashed = |item: &Item| match &item.sha256 {
         Some(sha256) => written(&item.what, sha256),
         None => true,
@@ -97,4 +102,9 @@ fn refuse_to_overwrite(dir: &Path, files: &[files::Embedded]) -> Result<()> {
         there.join(", ")
     ))
     .into())
+}
+
+/// The message of the first run, if it needs one.
+fn said(template: Template) -> String {
+    template.message().map(|message| format!(" -m \"{message}\"")).unwrap_or_default()
 }

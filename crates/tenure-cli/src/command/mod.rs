@@ -17,6 +17,8 @@ mod run;
 mod schema;
 mod session;
 mod trust;
+mod whole;
+mod workflow;
 
 use crate::args::Command;
 use crate::exit::Exit;

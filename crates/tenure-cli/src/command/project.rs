@@ -25,19 +25,9 @@ pub(super) struct Opened {
 impl Opened {
     /// Reads the cards at `path`. Executes nothing.
     pub(super) fn at(path: &Path) -> Result<Self> {
-        if !path.exists() {
-            let path = path.display();
-            return Err(Stop::usage(format!(
-                "there is no `{path}`; name a card or a directory of cards, or make one with \
-                 `tenure init`"
-            ))
-            .into());
-        }
+        must_exist(path)?;
         let began = Instant::now();
-        // This program brings no registered hooks along, so a card cannot `use` any.
-        let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
-        let user = user_config_path().map(|path| UserConfig::read(&path)).unwrap_or_default();
-        let loaded = load(path, &options.user_config(user));
+        let loaded = load(path, &load_options());
         // Before anything of it is said.
         sink::hide(&loaded.secrets());
         Ok(Self { loaded, took: began.elapsed() })
@@ -68,23 +58,7 @@ impl Opened {
     pub(super) fn summary(&self) -> String {
         let cards = &self.loaded.cards;
         let hooks: usize = cards.iter().map(hook_count).sum();
-        let report = &self.loaded.report;
-        let found = match (report.errors(), report.warnings()) {
-            (0, 0) => paint(GOOD, "no problems"),
-            (0, warnings) => paint(WARN, plural(warnings, "warning")),
-            (errors, 0) => paint(BAD, plural(errors, "error")),
-            (errors, warnings) => format!(
-                "{}, {}",
-                paint(BAD, plural(errors, "error")),
-                paint(WARN, plural(warnings, "warning"))
-            ),
-        };
-        format!(
-            "{}, {} checked in {} ms: {found}",
-            plural(cards.len(), "card"),
-            plural(hooks, "hook"),
-            self.took.as_millis().max(1)
-        )
+        summary(&[(cards.len(), "card"), (hooks, "hook")], &self.loaded.report, self.took)
     }
 
     /// Prints errors and warnings on standard error, as `check` prints them. Says whether the
@@ -96,6 +70,11 @@ impl Opened {
             print_plain(&self.summary());
         }
         !report.has_errors()
+    }
+
+    /// Whether there is any card, be it a broken one.
+    pub(super) fn has_cards(&self) -> bool {
+        !self.report().iter().any(|diagnostic| diagnostic.code == Code::NoCards)
     }
 
     /// Everything that a run would execute.
@@ -115,6 +94,43 @@ impl Opened {
     pub(super) fn report(&self) -> &Report {
         &self.loaded.report
     }
+}
+
+/// Refuses a path that leads nowhere.
+pub(super) fn must_exist(path: &Path) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(Stop::usage(format!(
+        "there is no `{path}`; name a card, a directory of cards or a workflow, or make one with \
+         `tenure init`"
+    ))
+    .into())
+}
+
+/// How files are read.
+pub(super) fn load_options() -> LoadOptions {
+    // This program brings no registered hooks along, so no file can `use` any.
+    let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
+    let user = user_config_path().map(|path| UserConfig::read(&path)).unwrap_or_default();
+    options.user_config(user)
+}
+
+/// How many of what were looked at, and what was found: the last line of a check.
+pub(super) fn summary(counts: &[(usize, &str)], report: &Report, took: Duration) -> String {
+    let found = match (report.errors(), report.warnings()) {
+        (0, 0) => paint(GOOD, "no problems"),
+        (0, warnings) => paint(WARN, plural(warnings, "warning")),
+        (errors, 0) => paint(BAD, plural(errors, "error")),
+        (errors, warnings) => format!(
+            "{}, {}",
+            paint(BAD, plural(errors, "error")),
+            paint(WARN, plural(warnings, "warning"))
+        ),
+    };
+    let counts: Vec<_> = counts.iter().map(|(number, what)| plural(*number, what)).collect();
+    format!("{} checked in {} ms: {found}", counts.join(", "), took.as_millis().max(1))
 }
 
 /// The error of a name that no agent of these cards has.

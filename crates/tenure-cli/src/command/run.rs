@@ -1,9 +1,10 @@
 //! `tenure run`.
 
 use super::admission::{Admitted, Request};
-use super::project::{Opened, complain_about, no_agent};
+use super::project::{Opened, complain_about, must_exist, no_agent};
 use super::reload::{Rerun, Telling, rerun};
 use super::session::{Session, Wishes};
+use super::workflow::{self, Meant, meant};
 use crate::args::Run;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
@@ -21,7 +22,14 @@ use tenure_cards::diagnostic::Report;
 const MOST_LINES: usize = 20;
 
 pub(super) fn run(args: &Run) -> Result<Exit> {
-    let result = prepare_and_run(args);
+    // What is wrong with the cards is said when they are run.
+    let has_cards = || Opened::at(&args.path).is_ok_and(|opened| opened.has_cards());
+    let named = args.of_workflow.workflow.as_deref();
+    let result = match meant(&args.path, named, has_cards) {
+        Ok(Meant::Workflow(path)) => return workflow::run(args, &path),
+        Ok(Meant::Cards) => prepare_and_run(args),
+        Err(error) => Err(error),
+    };
     if args.json
         && let Err(error) = &result
     {
@@ -31,6 +39,14 @@ pub(super) fn run(args: &Run) -> Result<Exit> {
 }
 
 fn prepare_and_run(args: &Run) -> Result<Exit> {
+    must_exist(&args.path)?;
+    if let Some(option) = args.of_workflow.given() {
+        return Err(Stop::usage(format!(
+            "{option} is for workflows, and `{}` is none",
+            args.path.display()
+        ))
+        .into());
+    }
     let message = message(args)?;
     let opened = Opened::at(&args.path)?;
     if opened.report().has_errors() {
@@ -122,34 +138,42 @@ fn not_run(agent: Option<&str>, error: &str, exit: Exit) -> serde_json::Value {
     })
 }
 
+/// What `-m` says.
+pub(super) fn given_message(args: &Run) -> Result<Option<String>> {
+    if args.message.as_ref().is_some_and(|message| message.trim().is_empty()) {
+        return Err(
+            Stop::usage("the message is empty: -m has nothing; say it with -m \"text\"").into()
+        );
+    }
+    Ok(args.message.clone())
+}
+
+/// What comes in by a pipe, to its end.
+pub(super) fn piped_message() -> Result<String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).context("standard input cannot be read as text")?;
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
 /// What to say to the agent: `-m`, else what comes in by a pipe.
 fn message(args: &Run) -> Result<String> {
-    if let Some(message) = &args.message {
-        if message.trim().is_empty() {
-            return Err(Stop::usage(
-                "the message is empty: -m has nothing; say it with -m \"text\"",
-            )
-            .into());
-        }
-        return Ok(message.clone());
+    if let Some(message) = given_message(args)? {
+        return Ok(message);
     }
-    let mut stdin = std::io::stdin();
-    if stdin.is_terminal() {
+    if std::io::stdin().is_terminal() {
         return Err(Stop::usage(
             "there is no message; say it with -m \"text\", or pipe it in: echo text | tenure run …",
         )
         .into());
     }
-    let mut text = String::new();
-    stdin.read_to_string(&mut text).context("standard input cannot be read as text")?;
-    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = piped_message()?;
     if text.trim().is_empty() {
         return Err(Stop::usage(
             "the message is empty: standard input had nothing; say it with -m \"text\"",
         )
         .into());
     }
-    Ok(text.to_owned())
+    Ok(text)
 }
 
 /// The agent that was named: by itself, or by its card.

@@ -1,6 +1,6 @@
 //! `tenure trust`.
 
-use super::project::Opened;
+use super::whole::Whole;
 use crate::args::{Accept, Place, Trust, TrustAction};
 use crate::exit::{Exit, Stop};
 use crate::terminal::style::{DIM, GOOD, WARN, paint};
@@ -35,11 +35,11 @@ fn verdict(standing: &Standing, items: &[Item]) -> String {
 
 fn status(place: &Place) -> Result<Exit> {
     let store = Store::open()?;
-    let opened = Opened::at(&place.path)?;
-    let items = opened.items();
-    let standing = store.standing(opened.root(), &items);
-    super::say(&format!("{}  {}", opened.root().display(), verdict(&standing, &items)))?;
-    let root = opened.root().to_string_lossy();
+    let whole = Whole::at(&place.path)?;
+    let items = whole.items();
+    let standing = store.standing(whole.root(), &items);
+    super::say(&format!("{}  {}", whole.root().display(), verdict(&standing, &items)))?;
+    let root = whole.root().to_string_lossy();
     let others: Vec<_> = store.projects().iter().filter(|(other, _)| **other != root).collect();
     if !others.is_empty() {
         super::say(&paint(DIM, "\nalso trusted:"))?;
@@ -54,10 +54,10 @@ fn status(place: &Place) -> Result<Exit> {
 
 fn review(place: &Place) -> Result<Exit> {
     let store = Store::open()?;
-    let opened = Opened::at(&place.path)?;
-    let items = opened.items();
-    let standing = store.standing(opened.root(), &items);
-    super::say(&format!("{}  {}", opened.root().display(), verdict(&standing, &items)))?;
+    let whole = Whole::at(&place.path)?;
+    let items = whole.items();
+    let standing = store.standing(whole.root(), &items);
+    super::say(&format!("{}  {}", whole.root().display(), verdict(&standing, &items)))?;
     if items.is_empty() {
         return Ok(Exit::Ok);
     }
@@ -76,8 +76,8 @@ fn review(place: &Place) -> Result<Exit> {
 
 fn accept(args: &Accept) -> Result<Exit> {
     let mut store = Store::open()?;
-    let opened = Opened::at(&args.place.path)?;
-    let items = opened.items();
+    let whole = Whole::at(&args.place.path)?;
+    let items = whole.items();
     let now = fingerprint(&items);
     if let Some(wanted) = &args.fingerprint {
         let wanted = wanted.trim().to_ascii_lowercase();
@@ -98,8 +98,8 @@ fn accept(args: &Accept) -> Result<Exit> {
         super::say("it executes nothing, so there is nothing to trust")?;
         return Ok(Exit::Ok);
     }
-    store.accept(opened.root(), &items)?;
-    super::say(&format!("{} {}", paint(GOOD, "trusted"), opened.root().display()))?;
+    store.accept(whole.root(), &items)?;
+    super::say(&format!("{} {}", paint(GOOD, "trusted"), whole.root().display()))?;
     super::say(&listing(&items))?;
     Ok(Exit::Ok)
 }

@@ -1,10 +1,12 @@
 //! One line of progress for each thing that matters: events in, lines out.
 
 use super::calls::Told;
+use super::flow_line::{Chat, line_of_announced};
 use super::group::{Group, MOST_FAILURES, Queue};
-use super::record::{Happening, Instance, Record, Standing, is_own_hook};
+use super::record::{Happening, Instance, Record, Standing, is_lifecycle_tool, is_own_hook};
 use super::style::{BAD, BOLD, CALM, DIM, GOOD, PLAIN, WARN, paint};
 use super::text::{clean_line, columns_of, fit, human};
+use super::words::waits_for_person;
 use anstyle::Style;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -59,22 +61,22 @@ impl Line {
         }
     }
 
-    fn what(mut self, what: impl Into<String>) -> Self {
+    pub(super) fn what(mut self, what: impl Into<String>) -> Self {
         self.what = what.into();
         self
     }
 
-    fn detail(mut self, detail: impl Into<String>) -> Self {
+    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    fn lasting(mut self) -> Self {
+    pub(super) fn lasting(mut self) -> Self {
         self.weight = Weight::Lasting;
         self
     }
 
-    fn ending(mut self) -> Self {
+    pub(super) fn ending(mut self) -> Self {
         self.weight = Weight::Ending;
         self
     }
@@ -217,12 +219,21 @@ pub(crate) fn line_of(
         EventKind::TurnStarted => line("RUNNING", CALM),
         // Of a clone the end says it.
         EventKind::TurnEnded { .. } if is_clone(happening, record) => return None,
+        EventKind::TurnEnded { reason, .. } if waits_for_person(reason.as_deref()) => {
+            line("PAUSED", WARN).what("the turn").detail("nobody is there to ask").lasting()
+        }
         EventKind::TurnEnded { outcome, .. } if !outcome.is_ok() => {
             let why = why.filter(|_| *outcome != Outcome::Cancelled);
             let line = line(outcome_label(*outcome), BAD).what("the turn");
             line.detail(with_reason(&took, why)).lasting()
         }
         EventKind::HookEnded { hook, .. } if is_own_hook(hook) || took.is_empty() => return None,
+        // The tool has told it itself.
+        EventKind::HookEnded { hook, outcome: Outcome::Ok | Outcome::Failed, .. }
+            if is_lifecycle_tool(hook) =>
+        {
+            return None;
+        }
         EventKind::HookEnded { hook, point, outcome, took, .. } => {
             let detail = format!("{} {}", clean_line(hook), hook_end(*outcome, *took));
             let line = match outcome {
@@ -269,6 +280,12 @@ pub(crate) fn line_of(
                 _ => line("TOOL", WARN).what(tool).detail("not executed"),
             }
         }
+        // That it is the person's turn is said where they are to speak.
+        EventKind::Asked { .. } | EventKind::Answered { .. }
+            if it.is_some_and(|it| it.is_person) =>
+        {
+            return None;
+        }
         EventKind::Asked { prompt, tool, .. } => {
             let about = tool.as_ref().map(|tool| format!("about {}", clean_line(tool)));
             let line = line("ASKING", WARN).what(fit(&clean_line(prompt), MOST_LOG));
@@ -280,6 +297,13 @@ pub(crate) fn line_of(
         EventKind::Log { source, line: text, .. } => line("LOG", DIM)
             .detail(format!("{}: {}", clean_line(source), fit(&clean_line(text), MOST_LOG)))
             .lasting(),
+        EventKind::Announced { name, data } => {
+            let chat = match record.host == Some(happening.instance) {
+                true => Chat::Own,
+                false => Chat::Nested,
+            };
+            return line_of_announced(name, data, chat, line);
+        }
         EventKind::ResourceLeaked { resource, reason } => {
             let detail = format!("{}: {}", clean_line(resource), clean_line(reason));
             line("LEAKED", BAD).detail(detail).lasting()
@@ -369,6 +393,7 @@ fn outcome_label(outcome: Outcome) -> &'static str {
         Outcome::TimedOut => "TIMED OUT",
         Outcome::Panicked => "PANICKED",
         Outcome::MaxSteps => "MAX STEPS",
+        Outcome::MaxTurns => "MAX TURNS",
         Outcome::Abandoned => "ABANDONED",
         _ => "FAILED",
     }

@@ -9,6 +9,7 @@
 mod board;
 mod calls;
 mod editor;
+mod flow_line;
 mod group;
 mod keyboard;
 mod line;
@@ -19,6 +20,7 @@ mod record;
 mod screen;
 pub(crate) mod sink;
 mod size;
+mod speech;
 mod stream;
 pub(crate) mod style;
 pub(crate) mod text;

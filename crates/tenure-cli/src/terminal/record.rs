@@ -5,7 +5,7 @@
 use super::calls::{Calls, Told};
 use super::group::{Group, Groups};
 use super::reasons::{Reasons, Teller};
-use super::words::{phase_in_words, progress_in_words, raised_at};
+use super::words::{phase_in_words, progress_in_words, raised_at, waits_for_person};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +37,16 @@ impl<'a> Happening<'a> {
 }
 
 /// Hooks that the program adds by itself. Nobody declared them, and nobody wants to read of them.
-const OWN_HOOKS: &[&str] = &["python-workers"];
+const OWN_HOOKS: &[&str] = &["python-workers", "ask_person"];
 
 /// Whether the hook is one that the program adds by itself.
 pub(super) fn is_own_hook(name: &str) -> bool {
     OWN_HOOKS.contains(&name)
+}
+
+/// Whether the hook is a lifecycle tool of a workflow, its own or one that every workflow has.
+pub(super) fn is_lifecycle_tool(name: &str) -> bool {
+    name.starts_with("lifecycle_tools.") || name.starts_with("platform.log_workflow_")
 }
 
 /// What a stretch of time was spent on. Later variants are drawn over earlier ones.
@@ -123,6 +128,8 @@ pub(crate) struct Instance {
     pub(crate) why: Option<String>,
     /// How the end of the last tool call is told.
     pub(crate) told: Told,
+    /// Whether it stands for the person in a chat.
+    pub(crate) is_person: bool,
     /// Whether it has had a turn.
     had_turn: bool,
     open: Vec<(Key, usize)>,
@@ -163,6 +170,7 @@ impl Instance {
             raised: None,
             why: None,
             told: Told::default(),
+            is_person: false,
             had_turn: false,
             open: Vec::new(),
         }
@@ -269,6 +277,8 @@ pub(crate) struct Record {
     pub(crate) name_width: usize,
     /// How many events were lost because they came too fast.
     pub(crate) missed: u64,
+    /// Who stands for the chat that was asked for: the first that announced something.
+    pub(super) host: Option<InstanceId>,
 }
 
 impl Record {
@@ -328,7 +338,10 @@ impl Record {
                 it.begin(Key::Turn, Activity::Turn, at);
             }
             EventKind::TurnEnded { outcome, reason, .. } => {
-                it.outcome = Some(*outcome);
+                // Who waits for a person has not failed.
+                if !waits_for_person(reason.as_deref()) {
+                    it.outcome = Some(*outcome);
+                }
                 it.end_asks(at);
                 let took = it.end(&Key::Turn, at);
                 it.why = self.reasons.news(place, reason.as_deref(), Teller::Turn);
@@ -413,6 +426,10 @@ impl Record {
                 if let Some(place) = raised_at(line) {
                     it.raised = Some(place);
                 }
+            }
+            EventKind::Announced { name, data } => {
+                self.host.get_or_insert(instance);
+                it.is_person |= *name == "select_speaker" && data["agent"] == "user";
             }
             EventKind::Answered { ask, .. } => {
                 if it.doing == "waiting for you" {

@@ -9,6 +9,7 @@ use super::live::{Live, TICK};
 use super::record::{Happening, Instance, Record};
 use super::sink::{print_json, print_plain};
 use super::size::{columns, width};
+use super::speech::{Said, Speech};
 use super::text::clean_line;
 use super::timeline::{Charset, timeline};
 use super::usage;
@@ -52,6 +53,8 @@ impl Progress {
 pub(crate) enum EventLines {
     /// Each event as a line of JSON.
     Json,
+    /// What the speakers of a workflow say, each under its name.
+    Messages,
     /// Nothing; the answer comes at the end.
     Nothing,
 }
@@ -77,6 +80,7 @@ struct Stage {
     record: Record,
     display: Display,
     repeats: Repeats,
+    speech: Speech,
     /// How many keep it quiet.
     holders: usize,
     events: EventLines,
@@ -119,9 +123,17 @@ impl Screen {
         let (record, waiting) = (Record::default(), None);
         let announced = Arc::<Announced>::default();
         let lines = announced.clone();
-        let (holders, repeats) = (0, Repeats::default());
-        let stage =
-            Stage { waiting, announced: lines, record, display, repeats, holders, events, began };
+        let stage = Stage {
+            waiting,
+            announced: lines,
+            record,
+            display,
+            repeats: Repeats::default(),
+            speech: Speech::default(),
+            holders: 0,
+            events,
+            began,
+        };
         Self { stage: Arc::new(Mutex::new(stage)), announced }
     }
 
@@ -188,6 +200,11 @@ impl Screen {
         matches!(self.stage().display, Display::Nothing)
     }
 
+    /// Whether the person has these words before them: they are what was said last.
+    pub(crate) fn has_just_shown(&self, text: &str) -> bool {
+        self.stage().speech.was_last(text)
+    }
+
     /// Prints the timeline, the usage table and the last line, unless the display shows nothing.
     pub(crate) fn conclude(&self) {
         let stage = self.stage();
@@ -246,6 +263,7 @@ impl Drop for Held<'_> {
         if stage.holders > 0 {
             return;
         }
+        stage.speech.release().iter().for_each(|said| stage.speech.print(said));
         match &mut stage.display {
             Display::Live(live) => live.release(&stage.record, now),
             Display::Lines(lines) => lines.held.drain(..).for_each(|line| print_plain(&line)),
@@ -388,9 +406,26 @@ impl Stage {
         }
     }
 
+    /// Prints what somebody said, in its place among the lines of progress.
+    fn speak(&mut self, said: Said) {
+        if self.holders > 0 {
+            return self.speech.hold(said);
+        }
+        if let Display::Live(live) = &mut self.display {
+            live.clear();
+        }
+        self.speech.print(&said);
+    }
+
     fn take_event(&mut self, event: &Event) {
-        if self.events == EventLines::Json {
-            print_json(event_json(event));
+        match self.events {
+            EventLines::Json => print_json(event_json(event)),
+            EventLines::Messages => {
+                if let Some(said) = self.speech.take(event) {
+                    self.speak(said);
+                }
+            }
+            EventLines::Nothing => {}
         }
         let at = event.time.duration_since(self.began).unwrap_or_default();
         let happening = Happening::new(event, at);

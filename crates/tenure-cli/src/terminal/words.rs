@@ -26,6 +26,11 @@ fn short(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
+/// Whether something did not end well only because nobody is there to ask.
+pub(super) fn waits_for_person(reason: Option<&str>) -> bool {
+    reason.is_some_and(|reason| reason.contains("waits for a person, and nobody is there to ask"))
+}
+
 /// The `file:line` of a line of a Python traceback.
 pub(super) fn raised_at(line: &str) -> Option<String> {
     let (file, rest) = line.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;

@@ -56,6 +56,10 @@ impl<A: Asker> Asker for YesAsker<A> {
         }
         Some(Answer::Approve)
     }
+
+    fn is_there(&self) -> bool {
+        self.person.is_there()
+    }
 }
 
 /// The tool whose call is approved in advance, if it is that what is asked.

@@ -67,6 +67,34 @@ impl Blueprint {
         Agent::of(Inner::new(self.0.clone(), Label::Root, self.0.bus.clone(), None))
     }
 
+    /// A new instance that registers here, and not where its agent says: for several groups of the
+    /// same agents at once, none of which finds those of another.
+    pub fn instance_in(&self, registry: Arc<dyn Registry>) -> Agent {
+        let inner = &*self.0;
+        let registered = BlueprintInner {
+            config: inner.config.clone(),
+            chain: inner.chain.clone(),
+            model: inner.model.clone(),
+            model_bounds: inner.model_bounds,
+            tools: inner.tools.clone(),
+            sources: inner.sources.as_ref().map(Sources::apart),
+            ownership: inner.ownership.clone(),
+            tracker: inner.tracker.clone(),
+            runtime: inner.runtime.clone(),
+            bus: inner.bus.clone(),
+            memory: inner.memory.clone(),
+            registry: Some(registry),
+            asker: inner.asker.clone(),
+            spawned: inner.spawned.clone(),
+        };
+        Blueprint(Arc::new(registered)).instance()
+    }
+
+    /// Whether its instances register somewhere when they start.
+    pub fn registers(&self) -> bool {
+        self.0.registry.is_some()
+    }
+
     /// The agent's configuration.
     pub fn config(&self) -> &AgentConfig {
         &self.0.config

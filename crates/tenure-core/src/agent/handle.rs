@@ -299,8 +299,8 @@ impl Agent {
 
     /// Gives the instance an execution context, before it is started. It counts for startup, for
     /// shutdown, and for every request that brings none of its own.
-    pub fn set_context(&self, context: ExecutionContext) -> Result<(), Error> {
-        self.inner.extra().context.set(Arc::new(context)).map_err(|_| {
+    pub fn set_context(&self, context: impl Into<Arc<ExecutionContext>>) -> Result<(), Error> {
+        self.inner.extra().context.set(context.into()).map_err(|_| {
             Error::invalid(
                 "the agent has an execution context already, and contexts do not change; pass \
                  another one with the request",

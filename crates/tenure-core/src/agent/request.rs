@@ -61,8 +61,18 @@ impl<'a> Request<'a> {
     }
 
     /// Has the model answer with JSON of this schema.
-    pub fn output_schema(mut self, schema: Value) -> Self {
-        self.options.schema = Some(Arc::new(schema));
+    pub fn output_schema(mut self, schema: impl Into<Arc<Value>>) -> Self {
+        self.options.schema = Some(schema.into());
+        self
+    }
+
+    /// Checks the answer. One that does not pass is shown to the model with the reason, up to twice;
+    /// then the turn fails.
+    pub fn check_output(
+        mut self,
+        check: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.options.check = Some(OutputCheck::new(check));
         self
     }
 

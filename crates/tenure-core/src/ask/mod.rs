@@ -28,6 +28,9 @@ pub struct Ask {
     /// The JSON Schema of a reply, for input. A reply that does not fit is refused: see
     /// [`check`](fn@check) for what of a schema is looked at.
     pub schema: Option<Value>,
+    /// What a front end shows with it, where words alone will not do: the form, and what is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Value>,
     /// How long the question stands. When it expires it counts as rejected. Without it, it stands
     /// until it is answered or the turn is cancelled.
     pub expires_after: Option<Duration>,
@@ -40,13 +43,14 @@ impl Ask {
             prompt: prompt.into(),
             action: Some(action.into()),
             schema: None,
+            form: None,
             expires_after: None,
         }
     }
 
     /// Asks for something to go on with.
     pub fn input(prompt: impl Into<String>) -> Self {
-        Self { prompt: prompt.into(), action: None, schema: None, expires_after: None }
+        Self { prompt: prompt.into(), action: None, schema: None, form: None, expires_after: None }
     }
 
     /// Lets the question expire. It then counts as rejected.
@@ -60,6 +64,13 @@ impl Ask {
     #[must_use]
     pub fn schema(mut self, schema: Value) -> Self {
         self.schema = Some(schema);
+        self
+    }
+
+    /// What a front end shows with the question.
+    #[must_use]
+    pub fn form(mut self, form: Value) -> Self {
+        self.form = Some(form);
         self
     }
 

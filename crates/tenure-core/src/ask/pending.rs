@@ -221,6 +221,7 @@ async fn wait_for_answer(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resu
         ));
     }
     let expires_after = ask.expires_after;
+    let _question = cx.site.chat.map(|chat| chat.question());
     let asks = &inner.eldest().extra().asks;
     let (pending_ask, answer) = asks.open(cx, batch, ask);
     let _closes = Closes { asks, id: pending_ask.id.clone() };

@@ -19,7 +19,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a chat keeps while it runs.
 pub(crate) struct ChatRun {
@@ -31,7 +31,22 @@ pub(crate) struct ChatRun {
     pub(crate) signal: Signal,
     /// A chat runs once at a time.
     running: AtomicBool,
+    /// How many of its agents' questions wait for an answer.
+    questions: AtomicUsize,
+    /// Who is told that it waits for a person, and that it goes on.
+    watcher: OnceLock<Watcher>,
     members: Vec<Member>,
+}
+
+type Watcher = Box<dyn Fn(Waits) + Send + Sync>;
+
+/// Whether a chat waits for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// The first question was put.
+    ForPerson,
+    /// The last one is settled.
+    NoLonger,
 }
 
 /// One agent that takes part.
@@ -95,6 +110,8 @@ impl Chat {
                 declarations,
                 signal: Signal::default(),
                 running: AtomicBool::new(false),
+                questions: AtomicUsize::new(0),
+                watcher: OnceLock::new(),
                 members,
             }),
         }
@@ -158,6 +175,13 @@ impl Chat {
         if let Some(first) = self.run.members.first() {
             first.agent.announce(name, data);
         }
+    }
+
+    /// Has `watcher` called whenever the chat begins to wait for a person, and when it goes on:
+    /// around the questions of its turns, its hooks and its tools, once for those that stand at the
+    /// same time. There is one watcher; a second one is not called.
+    pub fn on_wait(&self, watcher: impl Fn(Waits) + Send + Sync + 'static) {
+        let _ = self.run.watcher.set(Box::new(watcher));
     }
 
     /// Hooks of the chat's scope that failed, so far.
@@ -269,12 +293,37 @@ pub struct ChatResult<T> {
 }
 
 impl ChatRun {
+    /// A question stands for as long as this lives.
+    pub(crate) fn question(&self) -> Question<'_> {
+        if self.questions.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.tell(Waits::ForPerson);
+        }
+        Question(self)
+    }
+
+    fn tell(&self, waits: Waits) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher(waits);
+        }
+    }
+
     fn emit(&self, kind: impl FnOnce(&Arc<str>) -> EventKind) {
         if let Some(first) = self.members.first() {
             let inner = first.agent.inner();
             if let Some(bus) = inner.listening() {
                 bus.emit(inner, None, kind(&self.id));
             }
+        }
+    }
+}
+
+/// A question of a chat that waits for an answer.
+pub(crate) struct Question<'a>(&'a ChatRun);
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        if self.0.questions.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.tell(Waits::NoLonger);
         }
     }
 }

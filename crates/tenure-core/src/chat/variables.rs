@@ -61,20 +61,37 @@ impl<'a> ContextVariables<'a> {
 
     /// Sets several variables, all or none.
     pub fn update(&self, patch: impl IntoIterator<Item = (String, Value)>) -> Result<(), Error> {
-        let patch: Vec<_> = patch.into_iter().collect();
+        self.change(patch, [])
+    }
+
+    /// Sets several variables and removes others, all or none. A removal may happen where a write
+    /// of `null` may.
+    pub fn change(
+        &self,
+        patch: impl IntoIterator<Item = (String, Value)>,
+        removed: impl IntoIterator<Item = String>,
+    ) -> Result<(), Error> {
+        let mut patch: Vec<_> = patch.into_iter().collect();
+        let kept = patch.len();
+        patch.extend(removed.into_iter().map(|key| (key, Value::Null)));
         if let Some((key, _)) = patch.iter().find(|(key, _)| SYSTEM_KEYS.contains(&key.as_str())) {
             let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);
             return Err(StateViolation { key: key.clone(), owner, actor }.into());
         }
-        if let Some(run) = self.run {
-            let mut variables = run.variables.lock();
-            let Some(declarations) = &run.declarations else {
-                variables.extend(patch);
-                return Ok(());
-            };
+        let Some(run) = self.run else { return Ok(()) };
+        let mut variables = run.variables.lock();
+        if let Some(declarations) = &run.declarations {
             declarations.check(&patch, &variables)?;
-            let changed: Vec<_> = patch.iter().map(|(key, _)| key.clone()).collect();
-            variables.extend(patch);
+        }
+        let changed: Vec<_> = match &run.declarations {
+            Some(_) => patch.iter().map(|(key, _)| key.clone()).collect(),
+            None => Vec::new(),
+        };
+        for (key, _) in patch.drain(kept..) {
+            variables.remove(&key);
+        }
+        variables.extend(patch);
+        if let Some(declarations) = &run.declarations {
             declarations.settle(&changed, &mut variables);
         }
         Ok(())

@@ -99,6 +99,11 @@ impl HookError {
         })
     }
 
+    /// What is behind it, if that is an error of this type.
+    pub fn downcast_ref<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.source.downcast_ref()
+    }
+
     pub(crate) fn is_fatal(&self) -> bool {
         self.fatal || self.source.downcast_ref::<Error>().is_some_and(Error::is_fatal)
     }

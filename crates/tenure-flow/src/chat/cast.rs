@@ -1,13 +1,19 @@
 //! The agents of one chat while they live.
 
+use super::ChatStatus;
 use crate::flow::{FlowInner, FlowMember};
-use std::sync::Arc;
-use tenure_core::agent::Agent;
+use serde_json::json;
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tenure_core::agent::{Agent, AgentRegistry};
 use tenure_core::chat::Chat;
 use tenure_core::context::ExecutionContext;
+use tenure_core::model::Usage;
 use tenure_core::{CancelToken, Error};
 
-/// The agents of one chat, in the order in which they were started.
+/// The agents of one chat, in the order in which they are started.
 pub(crate) struct Cast {
     /// Stands for the chat itself: its hooks are the flow's own.
     pub(crate) host: Agent,
@@ -19,6 +25,13 @@ pub(crate) struct Cast {
     pub(crate) names: Arc<[Arc<str>]>,
     pub(crate) context: Arc<ExecutionContext>,
     pub(crate) token: CancelToken,
+    pub(crate) status: Arc<StatusLine>,
+    /// How many of them were started, or tried to.
+    started: AtomicUsize,
+    /// How many helpers are being asked.
+    consulted: AtomicUsize,
+    /// What helpers cost.
+    spent: Mutex<Usage>,
 }
 
 impl Cast {
@@ -29,21 +42,36 @@ impl Cast {
         context: ExecutionContext,
         token: CancelToken,
     ) -> Self {
+        let context = Arc::new(context);
+        // Agents that register find those of their own chat, and no others.
+        let registry = OnceCell::new();
         let instance = |member: &FlowMember| {
-            let agent = member.blueprint.instance();
+            let agent = match member.blueprint.registers() {
+                true => member
+                    .blueprint
+                    .instance_in(registry.get_or_init(|| Arc::new(AgentRegistry::new())).clone()),
+                false => member.blueprint.instance(),
+            };
+            // It has none yet: it was made on the line above.
+            let _ = agent.set_context(context.clone());
             if let Some(prepare) = &flow.prepare {
                 prepare(&agent, chat);
             }
             agent
         };
+        let host = instance(&flow.host);
         Self {
-            host: instance(&flow.host),
+            status: Arc::new(StatusLine { host: host.clone(), now: Mutex::new(None) }),
+            host,
             speakers: flow.speakers.iter().map(instance).collect(),
             user: flow.user.as_ref().map(instance),
             helpers: flow.helpers.iter().map(instance).collect(),
             names: flow.names.clone(),
-            context: Arc::new(context),
+            context,
             token,
+            started: AtomicUsize::new(0),
+            consulted: AtomicUsize::new(0),
+            spent: Mutex::default(),
         }
     }
 
@@ -57,7 +85,8 @@ impl Cast {
         members.cloned().collect()
     }
 
-    /// Starts everybody, one after the other.
+    /// Starts everybody, one after the other. Dropping the future leaves those started who are;
+    /// [`Cast::stop`] stops them.
     pub(crate) async fn start(&self, flow: &FlowInner) -> Result<(), Error> {
         for (agent, member) in self.speakers.iter().zip(&flow.speakers) {
             if let Some(history) = &member.history {
@@ -68,6 +97,7 @@ impl Cast {
             if self.token.is_cancelled() {
                 return Err(Error::cancelled());
             }
+            self.started.fetch_add(1, Ordering::Relaxed);
             agent.startup().await.map_err(|error| {
                 let name = agent.name();
                 Error::orchestration(format!("agent `{name}` did not start: {error}"))
@@ -77,9 +107,10 @@ impl Cast {
         Ok(())
     }
 
-    /// Stops everybody, last to first. Who was not started is over at once.
+    /// Stops everybody who was started, last to first.
     pub(crate) async fn stop(&self) {
-        for agent in self.all().rev() {
+        let started: Vec<_> = self.all().take(self.started.load(Ordering::Relaxed)).collect();
+        for agent in started.into_iter().rev() {
             agent.shutdown().await;
         }
     }
@@ -91,18 +122,72 @@ impl Cast {
         }
     }
 
+    /// Whether a helper is being asked, and has to come to the end of its turn.
+    pub(crate) fn is_consulting(&self) -> bool {
+        self.consulted.load(Ordering::Acquire) > 0
+    }
+
+    /// What helpers cost so far.
+    pub(crate) fn spent(&self) -> Usage {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks a helper.
     pub(crate) async fn consult(
         &self,
         helper: &str,
         question: String,
         chat: &Chat,
+        limit: Option<Duration>,
     ) -> Result<String, Error> {
         let Some(agent) = self.helpers.iter().find(|agent| agent.name() == helper) else {
             return Err(Error::orchestration(format!("the flow has no helper `{helper}`")));
         };
-        let request = agent.request(question).in_chat(chat).context(self.context.clone());
-        let report = request.cancel_on(&self.token).run().await?;
-        Ok(report.output().to_owned())
+        if self.token.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        let _consulting = Consulting::begin(&self.consulted);
+        let mut request = agent.request(question).in_chat(chat);
+        if let Some(limit) = limit {
+            request = request.limit(limit);
+        }
+        let result = request.run().await;
+        let usage = match &result {
+            Ok(report) => Some(report.usage),
+            Err(error) => error.report().map(|report| report.usage),
+        };
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += usage.unwrap_or_default();
+        Ok(result?.output().to_owned())
+    }
+}
+
+/// A helper is being asked for as long as this lives.
+struct Consulting<'a>(&'a AtomicUsize);
+
+impl<'a> Consulting<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Consulting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Announces what state a chat is in, whenever that changes.
+pub(crate) struct StatusLine {
+    host: Agent,
+    now: Mutex<Option<ChatStatus>>,
+}
+
+impl StatusLine {
+    pub(crate) fn say(&self, status: ChatStatus) {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.replace(status) != Some(status) {
+            self.host.announce("chat.status", || json!({ "status": status }));
+        }
     }
 }

@@ -1,88 +1,183 @@
 //! The life of a chat: its agents start, they talk, they stop.
 
+use super::leaving::Leaving;
 use super::talk::Talk;
+use super::wait::{unless_cancelled, with_cancel};
 use super::{Cast, ChatReport, ChatRequest, ChatStatus};
 use crate::contract::Stage;
 use crate::flow::Flow;
+use crate::nested;
 use crate::people::WaitsForPerson;
+use crate::variables::RuntimeKeys;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
-use tenure_core::chat::ChatEnd;
+use tenure_core::chat::{Chat, ChatEnd, Waits};
 use tenure_core::context::ExecutionContext;
 use tenure_core::{CancelToken, Error, Outcome};
-use tokio::sync::oneshot;
 
 /// Runs a chat on a task of its own, so that its ends, and those of its agents, run in order also
 /// when nobody waits for them any more.
-pub(crate) async fn begin(request: ChatRequest) -> ChatReport {
-    let flow = request.flow.clone();
-    let cancels = CancelOnDrop(request.token.clone());
-    let (done, report) = oneshot::channel();
-    flow.inner.tracker.spawn(async move {
-        // Nobody may be there any more to hear of it.
-        let _ = done.send(live(request).await);
-    });
-    let report = report.await;
-    cancels.disarm();
-    report.unwrap_or_else(|_| lost(&flow))
+///
+/// Boxed: a chat may run others, and those others.
+pub(crate) fn begin(request: ChatRequest) -> BoxFuture<'static, ChatReport> {
+    Box::pin(begun(request))
 }
 
-/// The report of a chat whose task is gone: the runtime was shut down.
-fn lost(flow: &Flow) -> ChatReport {
-    let error = Error::orchestration("the runtime that the chat ran on is gone");
-    let end = ChatEnd::new(Outcome::Abandoned, Some(error), None);
-    Talk::new(flow.clone(), None, 0).report("".into(), end, None, Instant::now())
-}
-
-async fn live(request: ChatRequest) -> ChatReport {
+async fn begun(mut request: ChatRequest) -> ChatReport {
     let began = Instant::now();
-    let ChatRequest { flow, id, app, user, message, initial, seed, variables, context, token } =
-        request;
-    let id = id.unwrap_or_else(fresh_id);
+    let flow = request.flow.clone();
+    let id = request.id.take().unwrap_or_else(fresh_id);
+    // Its own, so that a chat that is given up cancels nobody else who was handed the same token.
+    let token = request.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
+    let open = flow.open(&token);
+    let cancels = CancelOnDrop(Some(token.clone()));
+    let task = flow.inner.tracker.spawn({
+        let id = id.clone();
+        async move {
+            let _open = open;
+            AssertUnwindSafe(live(request, id, token, began)).catch_unwind().await
+        }
+    });
+    let result = task.await;
+    cancels.disarm();
+    match result {
+        Ok(Ok(report)) => report,
+        Ok(Err(panic)) => {
+            let message = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
+            lost(&flow, id, Outcome::Panicked, &format!("the chat panicked: {message}"), began)
+        }
+        Err(_) => {
+            let gone = "the runtime that the chat ran on is gone";
+            lost(&flow, id, Outcome::Abandoned, gone, began)
+        }
+    }
+}
+
+/// The report of a chat that has none: it panicked outside of its scope, or the runtime was shut
+/// down. What it was about to do is lost with it.
+fn lost(flow: &Flow, id: Arc<str>, outcome: Outcome, message: &str, began: Instant) -> ChatReport {
+    let end = ChatEnd::new(outcome, Some(Error::orchestration(message)), None);
+    Talk::new(flow.clone(), None, 0).report(id, end, None, began)
+}
+
+async fn live(
+    request: ChatRequest,
+    id: Arc<str>,
+    token: CancelToken,
+    began: Instant,
+) -> ChatReport {
+    let ChatRequest { flow, app, user, message, initial, seed, variables, context, .. } = request;
     let context = context.unwrap_or_else(ExecutionContext::unique).with_user_id(&*user);
     let context = context.with_session_id(&*id).with_conversation_id(&*id);
     let mut talk = Talk::new(flow.clone(), initial, seed);
-    if let Err(defects) = context.validate() {
-        let defects: Vec<_> = defects.iter().map(ToString::to_string).collect();
-        let error =
-            Error::invalid(format!("the execution context is not valid: {}", defects.join("; ")));
-        let end = ChatEnd::new(Outcome::Failed, Some(error), None);
-        return talk.report(id, end, None, began);
+    if let Err(error) = check(&context) {
+        return talk.report(id, end_of(error), None, began);
     }
+    let leaving = Leaving::of(&flow, &id);
     let cast = Cast::new(&flow.inner, &id, context, token.clone());
     let chat = flow.inner.chat(&id, cast.members());
+    let status = cast.status.clone();
+    chat.on_wait(move |waits| {
+        status.say(match waits {
+            Waits::ForPerson => ChatStatus::Paused,
+            Waits::NoLonger => ChatStatus::Running,
+        });
+    });
     let system = [
         ("workflow_name".to_owned(), Value::from(&*flow.inner.name)),
-        ("app_id".to_owned(), Value::from(app)),
-        ("user_id".to_owned(), Value::from(user)),
+        ("app_id".to_owned(), Value::from(&*app)),
+        ("user_id".to_owned(), Value::from(&*user)),
     ];
-    chat.set_variables(variables.into_iter().chain(system));
+    chat.set_variables(system);
+    let keys = RuntimeKeys::new(&*flow.inner.name, app, user, &*id);
+    let opened = unless_cancelled(pin!(talk.begin(&chat, keys, variables)), &token, || false).await;
+    let opened = opened.unwrap_or_else(|| Err(Error::cancelled()));
     talk.enter(&cast, Stage::Initialize, || json!({ "agents": &*flow.inner.names }));
-    let end = match with_cancel(cast.start(&flow.inner), &token, || {}).await {
-        Ok(()) => {
-            let begun = AtomicBool::new(false);
-            let running = chat.run(async |chat| {
-                begun.store(true, Ordering::Release);
-                talk.run(chat, &cast, message).await
-            });
-            // A turn is cancelled by its own signal, and ends in its own good order. What comes
-            // before the first knows only the chat.
-            let result = with_cancel(running, &token, || match begun.load(Ordering::Acquire) {
-                true => cast.interrupt(),
-                false => chat.cancel(),
-            })
-            .await;
-            result.end
-        }
-        Err(error) => ChatEnd::new(error.outcome(), Some(error), None),
+    cast.status.say(ChatStatus::Running);
+    // A startup that is dropped is rolled back; `stop` below waits for that.
+    let started = match opened {
+        Ok(()) => unless_cancelled(pin!(cast.start(&flow.inner)), &token, || false).await,
+        Err(error) => Some(Err(error)),
     };
+    let end = match started.unwrap_or_else(|| Err(Error::cancelled())) {
+        Ok(()) => scope(&chat, &cast, &mut talk, message).await,
+        Err(error) => end_of(error),
+    };
+    talk.settle(&chat).await;
     talk.conclude(&cast, &end);
     cast.stop().await;
+    leaving.now().await;
     talk.report(id, end, Some(&chat), began)
+}
+
+/// What can be said of a chat before anybody is there.
+fn check(context: &ExecutionContext) -> Result<(), Error> {
+    nested::check_depth(context)?;
+    context.validate().map_err(|defects| {
+        let defects: Vec<_> = defects.iter().map(ToString::to_string).collect();
+        Error::invalid(format!("the execution context is not valid: {}", defects.join("; ")))
+    })
+}
+
+/// The chat's scope: `before_chat`, the talk, `after_chat`.
+async fn scope(chat: &Chat, cast: &Cast, talk: &mut Talk, message: Option<String>) -> ChatEnd {
+    let place = AtomicU8::new(Place::BEFORE);
+    let running = chat.run(async |chat| {
+        let _place = Place::enter(&place, chat, &cast.token);
+        talk.run(chat, cast, message).await
+    });
+    // A turn is cancelled by its own signal, and ends in its own good order. What comes before the
+    // first turn and after the last knows only the chat.
+    let running = pin!(running);
+    let result =
+        with_cancel(running, cast.token.cancelled(), || match place.load(Ordering::Acquire) {
+            Place::WITHIN => cast.interrupt(),
+            _ => chat.cancel(),
+        });
+    result.await.end
+}
+
+/// Where a chat stands with respect to its body, for a cancel.
+struct Place<'a> {
+    now: &'a AtomicU8,
+    chat: &'a Chat,
+    token: &'a CancelToken,
+}
+
+impl<'a> Place<'a> {
+    const BEFORE: u8 = 0;
+    const WITHIN: u8 = 1;
+    const AFTER: u8 = 2;
+
+    fn enter(now: &'a AtomicU8, chat: &'a Chat, token: &'a CancelToken) -> Self {
+        now.store(Self::WITHIN, Ordering::Release);
+        Self { now, chat, token }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.now.store(Self::AFTER, Ordering::Release);
+        // The talk is over; what its ends ask is not waited for any more.
+        if self.token.is_cancelled() {
+            self.chat.cancel();
+        }
+    }
+}
+
+/// The end of a chat that could not begin.
+fn end_of(error: Error) -> ChatEnd {
+    ChatEnd::new(error.outcome(), Some(error), None)
 }
 
 /// What a report says of the end of a chat's scope.
@@ -94,38 +189,20 @@ pub(super) fn status(end: &ChatEnd) -> ChatStatus {
 }
 
 /// Cancels a chat that nobody waits for any more.
-struct CancelOnDrop(CancelToken);
+struct CancelOnDrop(Option<CancelToken>);
 
 impl CancelOnDrop {
     fn disarm(mut self) {
-        self.0 = CancelToken::new();
+        self.0 = None;
     }
 }
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
-/// Runs `work` to its end, and calls `cancel` once as soon as `token` is cancelled.
-async fn with_cancel<T>(
-    work: impl Future<Output = T>,
-    token: &CancelToken,
-    cancel: impl FnOnce(),
-) -> T {
-    let (mut work, mut cancelled) = (pin!(work), pin!(token.cancelled()));
-    let mut cancel = Some(cancel);
-    poll_fn(|task| {
-        if cancel.is_some()
-            && cancelled.as_mut().poll(task).is_ready()
-            && let Some(cancel) = cancel.take()
-        {
-            cancel();
+        if let Some(token) = &self.0 {
+            token.cancel();
         }
-        work.as_mut().poll(task)
-    })
-    .await
+    }
 }
 
 /// An id that no other chat has: when it was made, and a number.

@@ -62,7 +62,7 @@ impl ChatMessage {
     /// As an agent gets to read it that did not say it.
     pub(crate) fn heard(&self) -> String {
         match &self.speaker {
-            Speaker::Agent(name) => format!("{name}: {}", self.text),
+            Speaker::Agent(name) => [name, ": ", &self.text].concat(),
             Speaker::User | Speaker::System => self.text.to_string(),
         }
     }

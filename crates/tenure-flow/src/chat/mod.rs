@@ -4,12 +4,17 @@
 //! happens within the scope, one turn after the other.
 
 mod cast;
+mod leaving;
 mod life;
 mod message;
+mod person;
 mod report;
 mod request;
 mod status;
 mod talk;
+mod turn;
+mod variables;
+mod wait;
 
 pub(crate) use cast::Cast;
 pub(crate) use life::begin;
@@ -17,3 +22,4 @@ pub use message::{ChatMessage, Speaker};
 pub use report::{ChatReport, TurnSummary};
 pub use request::ChatRequest;
 pub use status::ChatStatus;
+pub(crate) use wait::with_cancel;

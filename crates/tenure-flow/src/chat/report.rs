@@ -3,7 +3,7 @@
 use super::{ChatMessage, ChatStatus};
 use crate::contract::{OrchestratorMetrics, Stage};
 use crate::route::RoutingDecision;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,35 @@ pub struct ChatReport {
     pub duration: Duration,
 }
 
+impl ChatReport {
+    /// The report as JSON: the names of its fields, durations in milliseconds, errors in words.
+    pub fn to_json(&self) -> Value {
+        let turns = self.turn_summaries.iter().map(TurnSummary::to_json);
+        json!({
+            "workflow": self.flow,
+            "chat_id": self.chat_id,
+            "status": self.status,
+            "outcome": self.outcome,
+            "error": self.error.as_ref().map(ToString::to_string),
+            "output": self.output,
+            "messages": self.messages,
+            "turns": self.turns,
+            "turn_summaries": turns.collect::<Vec<_>>(),
+            "routing": self.routing,
+            "variables": self.variables,
+            "usage": self.usage,
+            "failures": self.failures.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "metrics": self.metrics,
+            "stage": self.stage,
+            "duration_ms": milliseconds(self.duration),
+        })
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
 /// How a turn went.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -62,4 +91,15 @@ pub struct TurnSummary {
     pub duration: Duration,
     /// Why it did not end well.
     pub error: Option<Error>,
+}
+
+impl TurnSummary {
+    fn to_json(&self) -> Value {
+        json!({
+            "agent": self.agent,
+            "outcome": self.outcome,
+            "duration_ms": milliseconds(self.duration),
+            "error": self.error.as_ref().map(ToString::to_string),
+        })
+    }
 }

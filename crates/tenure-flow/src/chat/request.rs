@@ -21,22 +21,22 @@ pub struct ChatRequest {
     pub(crate) seed: u64,
     pub(crate) variables: BTreeMap<String, Value>,
     pub(crate) context: Option<ExecutionContext>,
-    pub(crate) token: CancelToken,
+    pub(crate) token: Option<CancelToken>,
 }
 
 impl ChatRequest {
     pub(crate) fn new(flow: Flow) -> Self {
         Self {
+            seed: flow.inner.seed,
             flow,
             id: None,
             app: String::new(),
             user: String::new(),
             message: None,
             initial: None,
-            seed: 0,
             variables: BTreeMap::new(),
             context: None,
-            token: CancelToken::new(),
+            token: None,
         }
     }
 
@@ -88,9 +88,9 @@ impl ChatRequest {
         self
     }
 
-    /// Cancels the chat when `token` is cancelled.
+    /// Cancels the chat when `token` is cancelled. A chat that is given up does not cancel it.
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {
-        self.token = token.clone();
+        self.token = Some(token.clone());
         self
     }
 

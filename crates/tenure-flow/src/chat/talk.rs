@@ -1,58 +1,73 @@
 //! What happens in a chat: one turn after the other.
 
 use super::life::status;
+use super::wait::unless_cancelled;
 use super::{Cast, ChatMessage, ChatReport, Speaker, TurnSummary};
-use crate::contract::{ErrorStrategy, OrchestratorMetrics, Stage, Stages};
+use crate::contract::{OrchestratorMetrics, Stage, Stages};
 use crate::flow::{Flow, StartupMode};
+use crate::journey::Journeys;
 use crate::route::{RouteCx, RoutingDecision, Target};
+use crate::variables::Session;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 use tenure_core::agent::Agent;
 use tenure_core::chat::{Chat, ChatEnd};
-use tenure_core::drive::{Input, TurnReport};
 use tenure_core::hook::HookFailure;
 use tenure_core::model::Usage;
 use tenure_core::{Error, Outcome};
 
-/// What an agent is told that is to speak again though nobody said anything.
-const GO_ON: &str = "Continue.";
-
 /// A conversation, as far as it has come.
 pub(crate) struct Talk {
-    flow: Flow,
+    pub(super) flow: Flow,
     initial: Option<Arc<str>>,
-    seed: u64,
+    pub(crate) seed: u64,
     stages: Stages,
-    messages: Vec<ChatMessage>,
+    pub(super) messages: Vec<ChatMessage>,
     /// Up to where each speaker has heard what was said.
-    heard: Vec<usize>,
-    turns: usize,
-    last_agent: Option<Arc<str>>,
-    summaries: Vec<TurnSummary>,
+    pub(super) heard: Vec<usize>,
+    pub(super) turns: usize,
+    pub(super) last_agent: Option<Arc<str>>,
+    /// Whether the person had the last turn.
+    pub(super) after_user: bool,
+    /// How many turns the person had since an agent had one.
+    pub(super) user_turns: usize,
+    /// How often in a row the person said nothing.
+    pub(super) silences: usize,
+    /// What is decided already: nobody has to be asked who is next.
+    pub(super) next: Option<RoutingDecision>,
+    pub(super) summaries: Vec<TurnSummary>,
     routing: Vec<RoutingDecision>,
-    usage: Usage,
-    failures: Vec<HookFailure>,
-    metrics: OrchestratorMetrics,
+    pub(super) usage: Usage,
+    pub(super) failures: Vec<HookFailure>,
+    pub(super) metrics: OrchestratorMetrics,
+    journeys: Journeys,
+    /// What the chat has of the declared variables.
+    pub(super) session: Option<Session>,
 }
 
 impl Talk {
     pub(crate) fn new(flow: Flow, initial: Option<Arc<str>>, seed: u64) -> Self {
-        let heard = vec![0; flow.inner.speakers.len()];
         Self {
             initial: initial.or_else(|| flow.inner.initial.clone()),
-            flow,
             seed,
             stages: Stages::new(),
             messages: Vec::new(),
-            heard,
+            heard: vec![0; flow.inner.speakers.len()],
             turns: 0,
             last_agent: None,
+            after_user: false,
+            user_turns: 0,
+            silences: 0,
+            next: None,
             summaries: Vec::new(),
+            session: None,
             routing: Vec::new(),
             usage: Usage::default(),
             failures: Vec::new(),
             metrics: OrchestratorMetrics::default(),
+            journeys: Journeys::default(),
+            flow,
         }
     }
 
@@ -72,31 +87,46 @@ impl Talk {
         cast: &Cast,
         message: Option<String>,
     ) -> Result<(), Error> {
-        self.flow.inner.announce_status(cast, "running");
-        let pattern = self.flow.inner.router.name().to_owned();
-        let most = self.flow.inner.max_turns;
-        self.enter(cast, Stage::Plan, || json!({ "pattern": pattern, "max_turns": most }));
-        self.open(cast, message);
+        let flow = self.flow.clone();
+        let flow = &*flow.inner;
+        self.enter(
+            cast,
+            Stage::Plan,
+            || json!({ "pattern": flow.router.name(), "max_turns": flow.max_turns }),
+        );
+        self.open(cast, message)?;
         loop {
-            if cast.token.is_cancelled() {
-                return Err(Error::cancelled());
-            }
-            let decision = self.route(chat, cast).await?;
-            match decision.target.clone() {
+            match self.route(chat, cast).await? {
                 Target::End => break,
-                Target::User => self.ask_user(chat, cast, &decision).await?,
-                Target::Agent(name) => self.speak(chat, cast, &name, &decision).await?,
+                Target::User => self.ask_user(chat, cast).await?,
+                Target::Agent(name) => {
+                    self.speak(chat, cast, name).await?;
+                    if !flow.journeys.is_empty() {
+                        Box::pin(self.travel(chat, cast)).await?;
+                    }
+                }
             }
+        }
+        if let Some(session) = &self.session {
+            session.finish(chat).await?;
         }
         let messages = self.messages.len();
         self.enter(cast, Stage::Aggregate, || json!({ "messages": messages }));
         Ok(())
     }
 
-    /// What is said before the first turn.
-    fn open(&mut self, cast: &Cast, message: Option<String>) {
+    /// What is said before the first turn, and whether the person has it.
+    ///
+    /// | startup mode | greeting | initial message | nothing was said by the person |
+    /// |---|---|---|---|
+    /// | agent-driven | shown | hidden | the agents begin all the same |
+    /// | user-driven | shown | shown, as what the person said | the person is asked first |
+    /// | backend only | not said | hidden | the agents begin all the same |
+    fn open(&mut self, cast: &Cast, message: Option<String>) -> Result<(), Error> {
         let flow = self.flow.inner.clone();
-        if let Some(greeting) = &flow.greeting {
+        if let Some(greeting) = &flow.greeting
+            && flow.startup != StartupMode::BackendOnly
+        {
             self.say(cast, ChatMessage::new(Speaker::System, &**greeting, 0));
         }
         if let Some(seed) = &flow.initial_message {
@@ -104,9 +134,23 @@ impl Talk {
             seed.hidden = flow.startup != StartupMode::UserDriven;
             self.say(cast, seed);
         }
+        let message = message.filter(|message| !message.trim().is_empty());
+        let begins = flow.startup == StartupMode::UserDriven
+            && flow.initial_message.is_none()
+            && message.is_none();
+        if begins && cast.user.is_none() {
+            return Err(Error::orchestration(
+                "the person begins this workflow, but there is no message to begin with, and no \
+                 person takes part; give a message, or set human_in_the_loop",
+            ));
+        }
+        if begins {
+            self.next = Some(RoutingDecision::new(Target::User, "the person begins"));
+        }
         if let Some(message) = message {
             self.say(cast, ChatMessage::new(Speaker::User, message, 0));
         }
+        Ok(())
     }
 
     pub(crate) fn say(&mut self, cast: &Cast, message: ChatMessage) {
@@ -114,196 +158,94 @@ impl Talk {
         self.messages.push(message);
     }
 
-    async fn route(&mut self, chat: &Chat, cast: &Cast) -> Result<RoutingDecision, Error> {
-        let flow = self.flow.inner.clone();
-        let cx = RouteCx {
-            chat,
-            agents: &cast.names,
-            messages: &self.messages,
-            turn: self.turns,
-            last_agent: self.last_agent.as_ref(),
-            initial: self.initial.as_ref(),
-            seed: self.seed,
-            cast,
-        };
-        let decision = flow.router.route(&cx).await?;
-        self.metrics.routing_decisions += 1;
-        self.enter(cast, Stage::Route, || json!(decision));
-        self.routing.push(decision.clone());
-        Ok(decision)
-    }
-
-    /// One turn of an agent, as the flow's strategy for failures has it.
-    async fn speak(
-        &mut self,
-        chat: &Chat,
-        cast: &Cast,
-        name: &Arc<str>,
-        decision: &RoutingDecision,
-    ) -> Result<(), Error> {
-        let mut name = name.clone();
-        let mut attempt = 0;
-        let mut fallback = decision.fallback.clone();
-        loop {
-            let Some(error) = self.attempt(chat, cast, &name, decision).await? else {
-                return Ok(());
-            };
-            if error.is_cancelled() || cast.token.is_cancelled() {
-                return Err(Error::cancelled());
+    /// Decides who is next. The decision is recorded, with its reason.
+    async fn route(&mut self, chat: &Chat, cast: &Cast) -> Result<Target, Error> {
+        let decision = match self.next.take() {
+            Some(decided) => Some(decided),
+            None => {
+                let cx = RouteCx {
+                    chat,
+                    agents: &cast.names,
+                    messages: &self.messages,
+                    turn: self.turns,
+                    last_agent: self.last_agent.as_ref(),
+                    after_user: self.after_user,
+                    initial: self.initial.as_ref(),
+                    seed: self.seed,
+                    cast,
+                };
+                let routed = self.flow.inner.router.route(&cx);
+                let holds = || cast.is_consulting();
+                unless_cancelled(routed, &cast.token, holds).await.transpose()?
             }
-            let fails = |error: Error| {
-                Err(Error::orchestration(format!("agent `{name}`: {error}")).because(error))
-            };
-            match self.flow.inner.strategy {
-                _ if error.is_denied() => return fails(error),
-                ErrorStrategy::FailFast => return fails(error),
-                ErrorStrategy::Continue => {
-                    self.last_agent = Some(name);
-                    return Ok(());
-                }
-                ErrorStrategy::Retry { attempts, backoff } => {
-                    if attempt >= attempts {
-                        return fails(error);
-                    }
-                    tokio::time::sleep(backoff.saturating_mul(1 << attempt.min(16))).await;
-                    attempt += 1;
-                    self.metrics.retries += 1;
-                }
-                ErrorStrategy::Fallback => match fallback.take().filter(|it| *it != name) {
-                    Some(other) => name = other,
-                    None => return fails(error),
-                },
-            }
-        }
-    }
-
-    /// One turn. `Some` is how it failed; an error is why there could not be one.
-    async fn attempt(
-        &mut self,
-        chat: &Chat,
-        cast: &Cast,
-        name: &Arc<str>,
-        decision: &RoutingDecision,
-    ) -> Result<Option<Error>, Error> {
-        let Some(at) = cast.names.iter().position(|it| it == name) else {
-            let names: Vec<_> = cast.names.iter().map(|name| &**name).collect();
-            let names = names.join(", ");
-            return Err(Error::orchestration(format!(
-                "`{name}` was chosen to speak, but there is no such agent; there are: {names}"
-            )));
         };
         if cast.token.is_cancelled() {
             return Err(Error::cancelled());
         }
-        let agent = &cast.speakers[at];
-        if self.turns >= self.flow.inner.max_turns {
-            return Err(Error::max_turns(self.flow.inner.max_turns));
-        }
-        self.turns += 1;
-        let input = self.input(at, name);
-        self.select(agent, name, decision);
-        let turn = self.turns;
-        self.enter(cast, Stage::Execute, || json!({ "agent": name, "turn": turn }));
-        let result = agent.request(input).in_chat(chat).context(cast.context.clone()).run().await;
-        Ok(match result {
-            Ok(report) => {
-                self.spoke(cast, name, &report);
-                None
-            }
-            Err(error) => {
-                self.failed(name, &error);
-                Some(error)
-            }
-        })
+        let Some(decision) = decision else { return Err(Error::cancelled()) };
+        let decision = self.within_reach(cast, decision);
+        self.metrics.routing_decisions += 1;
+        self.enter(cast, Stage::Route, || json!(decision));
+        let target = decision.target.clone();
+        self.routing.push(decision);
+        Ok(target)
     }
 
-    /// What the agent has not heard yet: the last of it as the text, the rest before it.
-    fn input(&mut self, at: usize, name: &str) -> Input {
-        let new = &self.messages[self.heard[at]..];
-        let mut heard: Vec<_> = new
-            .iter()
-            .filter(|message| message.speaker.as_str() != name)
-            .map(ChatMessage::heard)
-            .collect();
-        self.heard[at] = self.messages.len();
-        let text = heard.pop().unwrap_or_else(|| GO_ON.to_owned());
-        Input::text(text).after(heard)
+    /// Where nobody takes part who could be asked, a chat that comes to the person is complete.
+    fn within_reach(&self, cast: &Cast, decision: RoutingDecision) -> RoutingDecision {
+        let is_alone = cast.user.is_none() || self.flow.inner.startup == StartupMode::BackendOnly;
+        if decision.target != Target::User || !is_alone {
+            return decision;
+        }
+        let reason = format!("the person is next and takes no part ({})", decision.reason);
+        RoutingDecision::end(reason)
+    }
+
+    /// The decision that the chat follows now.
+    pub(super) fn decision(&self) -> Option<&RoutingDecision> {
+        self.routing.last()
     }
 
     /// Says who is about to speak, before anything else of the turn.
-    pub(crate) fn select(&self, agent: &Agent, name: &str, decision: &RoutingDecision) {
+    pub(super) fn select(&self, agent: &Agent, name: &str) {
         agent.announce("select_speaker", || {
             json!({
                 "agent": name,
                 "turn": self.turns,
                 "previous": self.messages.last().map(|last| last.speaker.as_str()),
-                "reason": decision.reason,
+                "reason": self.decision().map(|decision| match &decision.target {
+                    Target::Agent(chosen) if **chosen != *name => {
+                        format!("it steps in for `{chosen}`, which failed").into()
+                    }
+                    _ => decision.reason.clone(),
+                }),
             })
         });
     }
 
-    fn spoke(&mut self, cast: &Cast, name: &Arc<str>, report: &TurnReport) {
-        self.metrics.record_step(true, report.duration);
-        self.usage += report.usage;
-        self.failures.extend(report.failures.iter().cloned());
-        self.summaries.push(TurnSummary {
-            agent: name.clone(),
-            outcome: report.outcome,
-            duration: report.duration,
-            error: None,
-        });
-        let speaker = Speaker::Agent(name.clone());
-        let mut message = ChatMessage::new(speaker, report.output(), self.turns);
-        message.hidden = self.flow.inner.hides(name);
-        self.last_agent = Some(name.clone());
-        self.say(cast, message);
-    }
-
-    fn failed(&mut self, name: &Arc<str>, error: &Error) {
-        let report = error.report();
-        let duration = report.map(|report| report.duration).unwrap_or_default();
-        self.metrics.record_step(false, duration);
-        if let Some(report) = report {
-            self.usage += report.usage;
-            self.failures.extend(report.failures.iter().cloned());
+    /// The journeys that the last message begins, one after the other.
+    async fn travel(&mut self, chat: &Chat, cast: &Cast) -> Result<(), Error> {
+        let Some(last) = self.messages.last() else { return Ok(()) };
+        // A turn that failed, and was passed over, has said nothing.
+        if last.turn != self.turns || !matches!(last.speaker, Speaker::Agent(_)) {
+            return Ok(());
         }
-        self.summaries.push(TurnSummary {
-            agent: name.clone(),
-            outcome: error.outcome(),
-            duration,
-            error: Some(error.clone()),
-        });
-    }
-
-    /// The person's turn.
-    async fn ask_user(
-        &mut self,
-        chat: &Chat,
-        cast: &Cast,
-        decision: &RoutingDecision,
-    ) -> Result<(), Error> {
-        let Some(user) = &cast.user else {
-            return Err(Error::orchestration(
-                "the person was chosen to speak, but the flow has none; say that it has a user",
-            ));
-        };
-        self.select(user, "user", decision);
-        self.enter(cast, Stage::Execute, || json!({ "agent": "user" }));
-        let prompt = self.messages.last().map(|last| last.text.to_string()).unwrap_or_default();
-        self.flow.inner.announce_status(cast, "paused");
-        let request = user.request(prompt).in_chat(chat).context(cast.context.clone());
-        let report = request.run().await?;
-        self.flow.inner.announce_status(cast, "running");
-        self.failures.extend(report.failures.iter().cloned());
-        let text = report.output().trim();
-        if !text.is_empty() {
-            self.say(cast, ChatMessage::new(Speaker::User, text, self.turns));
+        let last = last.clone();
+        let flow = self.flow.clone();
+        let arrived = self.journeys.travel(&flow, chat, cast, &last, self.seed).await?;
+        if let Some(arrived) = arrived {
+            self.usage += arrived.usage;
+            let mut message = ChatMessage::new(Speaker::System, arrived.told, self.turns);
+            message.hidden = true;
+            self.say(cast, message);
+            self.next = Some(RoutingDecision::agent(arrived.resume_agent, arrived.reason));
         }
         Ok(())
     }
 
     /// The last stage, after the chat's own ends.
     pub(crate) fn conclude(&mut self, cast: &Cast, end: &ChatEnd) {
+        self.usage += cast.spent();
         let stage = match end.outcome {
             Outcome::Ok if self.stages.now() == Some(Stage::Aggregate) => Stage::Complete,
             // A hook finished the chat before it began.
@@ -327,7 +269,7 @@ impl Talk {
                 "reason": reason,
             })
         });
-        self.flow.inner.announce_status(cast, status.as_str());
+        cast.status.say(status);
     }
 
     pub(crate) fn report(

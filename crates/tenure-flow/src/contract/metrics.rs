@@ -3,15 +3,16 @@
 use serde::Serialize;
 use std::time::Duration;
 
-/// The numbers of an orchestration.
+/// The numbers of an orchestration. A step is a task, however often it was tried; in a chat it is a
+/// turn, and one that is repeated is another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct OrchestratorMetrics {
-    /// Steps that were executed: every attempt of one counts once, with its retries.
+    /// Steps that were begun and have ended.
     pub total_steps: u64,
     /// Those that succeeded.
     pub successful_steps: u64,
-    /// Those that failed for good.
+    /// Those that failed.
     pub failed_steps: u64,
     /// Repetitions of failed steps.
     pub retries: u64,

@@ -77,7 +77,9 @@ impl Stage {
         match self {
             Self::Initialize => &[Self::Plan, Self::Failed, Self::Cancelled],
             Self::Plan => &[Self::Route, Self::Aggregate, Self::Failed, Self::Cancelled],
-            Self::Route => &[Self::Execute, Self::Aggregate, Self::Failed, Self::Cancelled],
+            Self::Route => {
+                &[Self::Execute, Self::Route, Self::Aggregate, Self::Failed, Self::Cancelled]
+            }
             Self::Execute => {
                 &[Self::Route, Self::Execute, Self::Aggregate, Self::Failed, Self::Cancelled]
             }

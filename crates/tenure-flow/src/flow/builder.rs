@@ -1,13 +1,18 @@
 //! Building a flow.
 
-use super::{Flow, FlowInner, FlowMember, Prepare};
+use super::{Farewell, Flow, FlowInner, FlowMember, Prepare};
 use crate::contract::ErrorStrategy;
+use crate::journey::{Journey, defects};
+use crate::output::Outputs;
 use crate::people::AskPerson;
 use crate::route::{RoundRobin, Router};
+use crate::variables::Variables;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use tenure_core::Error;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
@@ -50,15 +55,21 @@ pub struct FlowBuilder {
     router: Arc<dyn Router>,
     initial: Option<Arc<str>>,
     max_turns: usize,
+    seed: u64,
     startup: StartupMode,
     initial_message: Option<String>,
     greeting: Option<String>,
     strategy: ErrorStrategy,
     declarations: Option<Arc<dyn Declarations>>,
+    variables: Option<Arc<Variables>>,
+    outputs: Arc<Outputs>,
     hidden: BTreeSet<Arc<str>>,
     bus: Option<EventBus>,
     asker: Option<Arc<dyn Asker>>,
     prepare: Option<Prepare>,
+    farewell: Option<Farewell>,
+    journeys: Vec<Journey>,
+    workflows: BTreeMap<Arc<str>, Flow>,
 }
 
 impl FlowBuilder {
@@ -74,15 +85,21 @@ impl FlowBuilder {
             router: Arc::new(RoundRobin),
             initial: None,
             max_turns: MAX_TURNS,
+            seed: 0,
             startup: StartupMode::default(),
             initial_message: None,
             greeting: None,
             strategy: ErrorStrategy::default(),
             declarations: None,
+            variables: None,
+            outputs: Arc::default(),
             hidden: BTreeSet::new(),
             bus: None,
             asker: None,
             prepare: None,
+            farewell: None,
+            journeys: Vec::new(),
+            workflows: BTreeMap::new(),
         }
     }
 
@@ -149,6 +166,12 @@ impl FlowBuilder {
         self
     }
 
+    /// What chance is made of, for chats that do not say themselves.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
     /// Who begins a chat.
     pub fn startup_mode(mut self, startup: StartupMode) -> Self {
         self.startup = startup;
@@ -179,6 +202,19 @@ impl FlowBuilder {
         self
     }
 
+    /// What is declared of the context variables, with where their values come from.
+    pub fn variables(mut self, variables: Arc<Variables>) -> Self {
+        self.declarations = Some(variables.clone());
+        self.variables = Some(variables);
+        self
+    }
+
+    /// Which agent answers in which form.
+    pub fn outputs(mut self, outputs: Arc<Outputs>) -> Self {
+        self.outputs = outputs;
+        self
+    }
+
     /// An agent whose words people do not get to see.
     pub fn hide(mut self, agent: impl Into<Arc<str>>) -> Self {
         self.hidden.insert(agent.into());
@@ -203,6 +239,27 @@ impl FlowBuilder {
         self
     }
 
+    /// Called with the id of every chat that is over, after its agents have stopped, and waited for.
+    pub fn farewell(
+        mut self,
+        farewell: impl Fn(&str) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+    ) -> Self {
+        self.farewell = Some(Arc::new(farewell));
+        self
+    }
+
+    /// Adds a journey: children that are chats of their own, at the same time.
+    pub fn journey(mut self, journey: Journey) -> Self {
+        self.journeys.push(journey);
+        self
+    }
+
+    /// Adds a flow that journeys may name as their workflow. The flow itself needs no adding.
+    pub fn workflow(mut self, flow: Flow) -> Self {
+        self.workflows.insert(flow.inner.name.clone(), flow);
+        self
+    }
+
     /// Checks and builds the flow.
     pub fn build(self) -> Result<Flow, Error> {
         let names: Arc<[Arc<str>]> =
@@ -221,6 +278,10 @@ impl FlowBuilder {
             let known = known.join(", ");
             problems.push(format!("its initial agent `{initial}` is none of its agents: {known}"));
         }
+        let has_user = self.has_user && self.startup != StartupMode::BackendOnly;
+        let workflows = self.workflows.keys().chain([&self.name]);
+        let workflows: Vec<&str> = workflows.map(|name| &**name).collect();
+        problems.extend(defects(&self.journeys, &names, &workflows, has_user));
         if self.max_turns == 0 {
             problems.push("max_turns is 0; allow one turn at least".to_owned());
         }
@@ -273,14 +334,22 @@ impl FlowBuilder {
                 router: self.router,
                 initial: self.initial,
                 max_turns: self.max_turns,
+                seed: self.seed,
                 startup: self.startup,
                 initial_message: self.initial_message,
                 greeting: self.greeting,
                 strategy: self.strategy,
                 declarations: self.declarations,
+                variables: self.variables,
+                outputs: self.outputs,
                 hidden: self.hidden,
                 prepare: self.prepare,
+                farewell: self.farewell,
+                journeys: self.journeys,
+                workflows: self.workflows,
                 tracker: TaskTracker::new(),
+                open: Mutex::default(),
+                opened: AtomicU64::new(0),
             }),
         })
     }

@@ -4,13 +4,19 @@ mod builder;
 
 pub use builder::{FlowBuilder, StartupMode};
 
-use crate::chat::{Cast, ChatReport, ChatRequest};
+use crate::chat::{ChatReport, ChatRequest};
 use crate::contract::ErrorStrategy;
+use crate::journey::Journey;
+use crate::output::Outputs;
 use crate::route::Router;
-use serde_json::json;
-use std::collections::BTreeSet;
+use crate::variables::Variables;
+use futures_util::future::BoxFuture;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tenure_core::CancelToken;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::chat::{Chat, Declarations};
 use tenure_core::message::History;
@@ -25,6 +31,9 @@ pub struct Flow {
 /// Called with every instance that a chat makes, before it is started, and the chat's id.
 pub(crate) type Prepare = Arc<dyn Fn(&Agent, &str) + Send + Sync>;
 
+/// Called with the id of a chat that is over, after its agents have stopped.
+pub(crate) type Farewell = Arc<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
+
 pub(crate) struct FlowInner {
     pub(crate) name: Arc<str>,
     /// Stands for the chat itself: its hooks are the flow's own.
@@ -36,16 +45,29 @@ pub(crate) struct FlowInner {
     pub(crate) router: Arc<dyn Router>,
     pub(crate) initial: Option<Arc<str>>,
     pub(crate) max_turns: usize,
+    /// What chance is made of, for chats that do not say themselves.
+    pub(crate) seed: u64,
     pub(crate) startup: StartupMode,
     pub(crate) initial_message: Option<String>,
     pub(crate) greeting: Option<String>,
     pub(crate) strategy: ErrorStrategy,
     pub(crate) declarations: Option<Arc<dyn Declarations>>,
+    /// Where the values of declared variables come from.
+    pub(crate) variables: Option<Arc<Variables>>,
+    /// Which agent answers in which form.
+    pub(crate) outputs: Arc<Outputs>,
     /// Agents whose words people do not get to see.
     pub(crate) hidden: BTreeSet<Arc<str>>,
     pub(crate) prepare: Option<Prepare>,
+    pub(crate) farewell: Option<Farewell>,
+    pub(crate) journeys: Vec<Journey>,
+    /// The flows that its journeys name.
+    pub(crate) workflows: BTreeMap<Arc<str>, Flow>,
     /// Where its chats run.
     pub(crate) tracker: TaskTracker,
+    /// What cancels those that run.
+    pub(crate) open: Mutex<BTreeMap<u64, CancelToken>>,
+    pub(crate) opened: AtomicU64,
 }
 
 /// Somebody who takes part in the chats of a flow.
@@ -80,6 +102,36 @@ impl Flow {
         self.chat().message(message).run().await
     }
 
+    /// Cancels every chat that runs. Those of others that run inside of theirs are cancelled with
+    /// them.
+    pub fn cancel(&self) {
+        let open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens: Vec<_> = open.values().cloned().collect();
+        drop(open);
+        for token in tokens {
+            token.cancel();
+        }
+    }
+
+    /// Remembers what cancels a chat, for as long as it is there.
+    pub(crate) fn open(&self, token: &CancelToken) -> OpenChat {
+        let number = self.inner.opened.fetch_add(1, Ordering::Relaxed);
+        let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(number, token.clone());
+        OpenChat { flow: self.inner.clone(), number }
+    }
+
+    /// How long the agents of a chat may take to end it, one after the other.
+    pub(crate) fn longest_end(&self) -> Duration {
+        let inner = &self.inner;
+        let members =
+            inner.speakers.iter().chain(&inner.helpers).chain(&inner.user).chain([&inner.host]);
+        members
+            .map(|member| member.blueprint.config())
+            .map(|config| 2 * config.limits.ends + config.lifecycle.timeout)
+            .sum()
+    }
+
     /// Waits until every chat is over, those that nobody waits for too.
     pub async fn settled(&self) {
         self.inner.tracker.close();
@@ -108,8 +160,16 @@ impl FlowInner {
     pub(crate) fn hides(&self, agent: &str) -> bool {
         self.hidden.contains(agent)
     }
+}
 
-    pub(crate) fn announce_status(&self, cast: &Cast, status: &str) {
-        cast.host.announce("chat.status", || json!({ "status": status }));
+/// A chat that runs.
+pub(crate) struct OpenChat {
+    flow: Arc<FlowInner>,
+    number: u64,
+}
+
+impl Drop for OpenChat {
+    fn drop(&mut self) {
+        self.flow.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 }

@@ -4,9 +4,24 @@
 //! reason, which is recorded, and a fallback. For the same chat, at the same turn, with the same
 //! seed it decides the same.
 
+mod auto;
+pub mod handoff;
+mod limits;
+mod order;
+mod pattern;
+mod plan;
+mod random;
 mod round_robin;
+mod selector;
 
+pub use auto::Auto;
+pub use limits::ReplyLimits;
+pub use pattern::Pattern;
+pub use plan::Routing;
+pub use random::Random;
 pub use round_robin::RoundRobin;
+pub(crate) use selector::INSTRUCTION;
+pub use selector::Selector;
 
 use crate::chat::{Cast, ChatMessage, Speaker};
 use async_trait::async_trait;
@@ -15,8 +30,24 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::Error;
 use tenure_core::chat::Chat;
+
+/// What files call the person.
+pub const USER_ALIASES: &[&str] = &[
+    "user",
+    "user_proxy",
+    "userproxy",
+    "user_agent",
+    "user_proxy_agent",
+    "userproxyagent",
+    "human",
+];
+
+/// What files call the end of a chat.
+pub const END_ALIASES: &[&str] =
+    &["terminate", "terminate_target", "terminated", "end", "stop", "exit", "finish"];
 
 /// Where a chat goes next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +68,24 @@ impl Target {
             Self::User => "user",
             Self::End => "terminate",
         }
+    }
+
+    /// The person or the end, if that is what files mean by this name: `user` and `terminate`, and
+    /// their aliases, in any case.
+    pub fn of_alias(name: &str) -> Option<Self> {
+        let is_one_of = |aliases: &[&str]| aliases.iter().any(|it| it.eq_ignore_ascii_case(name));
+        match name {
+            _ if is_one_of(USER_ALIASES) => Some(Self::User),
+            _ if is_one_of(END_ALIASES) => Some(Self::End),
+            _ => None,
+        }
+    }
+
+    /// The target that a file means by this name, where these agents are known. A name of an agent
+    /// is that agent, also if it is an alias.
+    pub fn of_name<'a>(name: &str, agents: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let agent = agents.into_iter().find(|agent| *agent == name);
+        agent.map(|agent| Self::Agent(agent.into())).or_else(|| Self::of_alias(name))
     }
 }
 
@@ -102,6 +151,17 @@ pub trait Router: Send + Sync + 'static {
     fn name(&self) -> &str;
 }
 
+#[async_trait]
+impl<R: Router + ?Sized> Router for Arc<R> {
+    async fn route(&self, cx: &RouteCx<'_>) -> Result<RoutingDecision, Error> {
+        (**self).route(cx).await
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+}
+
 /// Where a chat stands when somebody has to be chosen.
 #[non_exhaustive]
 pub struct RouteCx<'a> {
@@ -115,6 +175,8 @@ pub struct RouteCx<'a> {
     pub turn: usize,
     /// The agent that spoke last, if one did; not the person.
     pub last_agent: Option<&'a Arc<str>>,
+    /// Whether the person had the last turn, also if they said nothing.
+    pub after_user: bool,
     /// Who the flow says begins.
     pub initial: Option<&'a Arc<str>>,
     /// What chance is made of.
@@ -133,10 +195,30 @@ impl RouteCx<'_> {
         self.agents.iter().any(|agent| &**agent == name)
     }
 
+    /// Whether a person takes part.
+    pub fn has_user(&self) -> bool {
+        self.cast.user.is_some()
+    }
+
+    /// Emits an event of the chat. What it carries is made only if somebody listens.
+    pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
+        self.cast.host.announce(name, data);
+    }
+
     /// Asks a helper of the flow: an agent that is no speaker, such as the one that picks them. It
     /// knows nothing of the chat but what it is told here.
     pub async fn consult(&self, helper: &str, question: String) -> Result<String, Error> {
-        self.cast.consult(helper, question, self.chat).await
+        self.cast.consult(helper, question, self.chat, None).await
+    }
+
+    /// The same, and the answer has to be there in this time.
+    pub async fn consult_within(
+        &self,
+        helper: &str,
+        question: String,
+        limit: Duration,
+    ) -> Result<String, Error> {
+        self.cast.consult(helper, question, self.chat, Some(limit)).await
     }
 }
 

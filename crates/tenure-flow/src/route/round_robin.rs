@@ -1,11 +1,11 @@
 //! One after the other.
 
-use super::{RouteCx, Router, RoutingDecision};
+use super::{RouteCx, Router, RoutingDecision, Target};
 use async_trait::async_trait;
 use tenure_core::Error;
 
 /// The agents speak one after the other, in the order of their declaration, beginning with the
-/// flow's initial one.
+/// flow's initial one. A person who takes part is the last of each round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin;
 
@@ -17,11 +17,14 @@ impl Router for RoundRobin {
             return Err(Error::orchestration("the flow has no agent that could speak; add one"));
         }
         let place = |name: &str| cx.agents.iter().position(|agent| &**agent == name);
-        let at = match (cx.last_agent, cx.initial) {
-            (Some(last), _) => place(last).map_or(0, |at| (at + 1) % count),
-            (None, Some(initial)) => place(initial).unwrap_or(0),
-            (None, None) => 0,
+        let first = cx.initial.and_then(|initial| place(initial)).unwrap_or(0);
+        let at = match cx.last_agent {
+            Some(last) => place(last).map_or(first, |at| (at + 1) % count),
+            None => first,
         };
+        if at == first && cx.last_agent.is_some() && !cx.after_user && cx.has_user() {
+            return Ok(RoutingDecision::new(Target::User, "the round is over, round robin"));
+        }
         let decision = RoutingDecision::agent(cx.agents[at].clone(), "it is its turn, round robin");
         Ok(match count {
             1 => decision,

@@ -7,8 +7,10 @@
 
 mod exchange;
 mod hook;
+mod lifecycle;
 mod program;
 mod shell;
 
 pub use hook::CommandHook;
+pub use lifecycle::CommandLifecycleTool;
 pub use shell::ShellTool;

@@ -80,6 +80,8 @@ pub(super) struct Incoming {
     pub(super) state: Option<Map<String, Value>>,
     /// What it changed in the context variables.
     pub(super) variables: Option<Map<String, Value>>,
+    /// The context variables that it removed.
+    pub(super) gone: Option<Vec<String>>,
 
     // What it wants on the way.
     /// A line that was printed.

@@ -4,8 +4,8 @@ use super::folding::Folding;
 use super::lock;
 use super::worker::Worker;
 use super::{
-    PythonConfig, PythonFile, PythonFunction, PythonHook, PythonTool, ToolHooks, ToolHooksAdapter,
-    WorkerKeeper,
+    MessageHookKind, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonLifecycleTool,
+    PythonMessageHook, PythonTool, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -42,7 +42,7 @@ struct Inner {
     config: PythonConfig,
     tracker: TaskTracker,
     seats: Mutex<HashMap<Key, Seat, Folding>>,
-    groups: Mutex<HashMap<InstanceId, Arc<str>, Folding>>,
+    groups: Mutex<Groups>,
     has_groups: AtomicBool,
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
     catalog: Mutex<Catalog>,
@@ -56,6 +56,30 @@ type Started = Result<Arc<Worker>, String>;
 enum Key {
     Family(InstanceId),
     Group(Arc<str>),
+}
+
+/// Who is in which group.
+#[derive(Default)]
+struct Groups {
+    of: HashMap<InstanceId, Arc<str>, Folding>,
+    members: HashMap<Arc<str>, Vec<InstanceId>, Folding>,
+}
+
+impl Groups {
+    fn join(&mut self, instance: InstanceId, group: Arc<str>) {
+        if let Some(before) = self.of.insert(instance, group.clone())
+            && let Some(members) = self.members.get_mut(&before)
+        {
+            members.retain(|member| *member != instance);
+        }
+        self.members.entry(group).or_default().push(instance);
+    }
+
+    fn forget(&mut self, group: &str) {
+        for instance in self.members.remove(group).unwrap_or_default() {
+            self.of.remove(&instance);
+        }
+    }
 }
 
 /// The place of a worker. Who sits there changes when one crashes.
@@ -116,8 +140,23 @@ impl PythonHost {
 
     /// Puts an instance, with its clones and forks, into a group. All of a group share one worker.
     pub fn join(&self, instance: InstanceId, group: impl Into<Arc<str>>) {
-        lock(&self.inner.groups).insert(instance, group.into());
+        lock(&self.inner.groups).join(instance, group.into());
         self.inner.has_groups.store(true, Ordering::Release);
+    }
+
+    /// Forgets a group, and ends its worker: it is asked to go, and killed if it has not gone within
+    /// a second. For when everything that joined the group is over.
+    pub async fn leave(&self, group: &str) {
+        lock(&self.inner.groups).forget(group);
+        let seat = lock(&self.inner.seats).remove(&Key::Group(group.into()));
+        if let Some(worker) = seat.and_then(|seat| seat.worker) {
+            worker.dismiss().await;
+        }
+    }
+
+    /// How many groups are known, for whoever wants to see that none is left behind.
+    pub fn groups(&self) -> usize {
+        lock(&self.inner.groups).members.len()
     }
 
     /// A function as a hook of these points.
@@ -128,6 +167,20 @@ impl PythonHost {
     /// A function as a tool.
     pub fn tool(&self, function: PythonFunction, spec: ToolSpec) -> PythonTool {
         PythonTool::new(self.clone(), self.entry(function), spec)
+    }
+
+    /// A function as a lifecycle tool of a workflow.
+    pub fn lifecycle_tool(&self, function: PythonFunction) -> PythonLifecycleTool {
+        PythonLifecycleTool::new(self.clone(), self.entry(function))
+    }
+
+    /// A function as a message hook of a workflow.
+    pub fn message_hook(
+        &self,
+        kind: MessageHookKind,
+        function: PythonFunction,
+    ) -> PythonMessageHook {
+        PythonMessageHook::new(self.clone(), self.entry(function), kind)
     }
 
     /// fast-agent's five tool hooks as one hook.
@@ -245,7 +298,7 @@ impl Inner {
             return Key::Family(family);
         }
         let groups = lock(&self.groups);
-        let group = groups.get(&cx.instance_id()).or_else(|| groups.get(&family));
+        let group = groups.of.get(&cx.instance_id()).or_else(|| groups.of.get(&family));
         group.map_or(Key::Family(family), |group| Key::Group(group.clone()))
     }
 

@@ -28,6 +28,7 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/replies.py"),
     include_str!("worker/messages.py"),
     include_str!("worker/tool_hooks.py"),
+    include_str!("worker/workflow.py"),
     include_str!("worker/main.py"),
 );
 

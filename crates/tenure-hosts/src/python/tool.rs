@@ -13,8 +13,10 @@ use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 /// A Python function as a tool. See [`PythonHost::tool`].
 ///
 /// The arguments are given by name, if they are what the schema says; if not, the function is not
-/// called, and the model reads what is wrong with them. A parameter named `ctx` gets a context as hooks have it. A
-/// text that it returns is the result, anything else is told as JSON. What it raises becomes an
+/// called, and the model reads what is wrong with them. A parameter named `ctx` gets a context as
+/// hooks have it, and one named `context_variables` the chat's variables, with the live objects that
+/// others left there; what it changes in them is seen by whoever comes next. A text that it returns
+/// is the result, anything else is told as JSON. What it raises becomes an
 /// error result, `Type: message`. A call that is cancelled, or takes longer than the tool's limit,
 /// ends as a hook's does.
 pub struct PythonTool {
@@ -37,7 +39,8 @@ impl Tool for PythonTool {
 
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
         arguments::check(&self.spec.parameters, arguments).map_err(ToolError::new)?;
-        let takes_context = self.entry.function.takes.iter().any(|name| &**name == "ctx");
+        let is_context = |name: &Arc<str>| matches!(&**name, "ctx" | "context_variables");
+        let takes_context = self.entry.function.takes.iter().any(is_context);
         let told =
             if takes_context { Told::ToolInContext(arguments) } else { Told::Tool(arguments) };
         let invocation = Invocation {

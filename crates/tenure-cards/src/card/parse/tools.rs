@@ -72,6 +72,13 @@ fn variant(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<CodeTool> {
     None
 }
 
+impl SpecScope<'_, '_> {
+    /// The tool that the function `text` names makes. What is wrong is reported.
+    pub fn tool(&mut self, text: &str, span: Span) -> Option<FunctionTool> {
+        tool(text, span, None, self)
+    }
+}
+
 fn tool(
     text: &str,
     span: Span,

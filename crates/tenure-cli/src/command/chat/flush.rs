@@ -98,4 +98,8 @@ impl<A: Asker> Asker for Patient<A> {
         }
         self.asker.answer(ask).await
     }
+
+    fn is_there(&self) -> bool {
+        self.asker.is_there()
+    }
 }

@@ -17,6 +17,7 @@ use super::project::{Opened, complain_about};
 use super::reload::{Conversations, ReloadWishes, Telling};
 use super::run::{most_lines, named};
 use super::session::{Session, Wishes, listen};
+use super::workflow::not_for_workflows;
 use crate::args::Chat;
 use crate::exit::Exit;
 use crate::signal::Stopper;
@@ -27,6 +28,11 @@ use source::Source;
 use talk::{Ears, Talk};
 
 pub(super) fn run(args: &Chat) -> Result<Exit> {
+    not_for_workflows(
+        &args.path,
+        "`chat` talks to one agent at a time",
+        "talk in it with `tenure run {}`",
+    )?;
     let opened = Opened::at(&args.path)?;
     if opened.report().has_errors() {
         opened.complain();

@@ -1,12 +1,12 @@
 //! The conversation about one question.
 
-use super::super::style::{DIM, WARN, paint};
+use super::super::style::{BOLD, DIM, WARN, paint};
 use super::super::text::clean_line;
 use super::diff::diff;
 use super::editor::Edited;
-use super::form::{Field, Filled, HOW_TO_DECLINE, ask_for, fields_of, fill, one_line};
+use super::form::{Field, Filled, HOW_TO_DECLINE, ask_for, declined, fields_of, fill, one_line};
 use super::person::Person;
-use super::show::{Extent, block, whole};
+use super::show::{Extent, block, is_turn, whole};
 use serde_json::Value;
 use tenure_core::ask::{Answer, PendingAsk, check};
 
@@ -37,6 +37,9 @@ pub(super) async fn converse<P: Person>(
 }
 
 async fn input<P: Person>(ask: &PendingAsk, person: &mut P) -> Option<Answer> {
+    if is_turn(ask) {
+        return speak(person).await;
+    }
     let schema = ask.ask.schema.as_ref();
     let fields = schema.and_then(fields_of);
     let only = schema.and_then(|schema| Field::new("your answer", schema, true));
@@ -59,6 +62,17 @@ async fn input<P: Person>(ask: &PendingAsk, person: &mut P) -> Option<Answer> {
         Filled::Declined(reason) => Some(Answer::Reject(reason)),
         Filled::Left => None,
     }
+}
+
+/// What the person says in their own turn, which may be nothing.
+async fn speak<P: Person>(person: &mut P) -> Option<Answer> {
+    person.say(&paint(DIM, "  (Enter alone says nothing; /reject ends the chat)\n"));
+    person.say(&format!("  {} ", paint(BOLD, "you:")));
+    let typed = person.line().await?;
+    Some(match declined(&typed) {
+        Some(reason) => Answer::Reject(reason),
+        None => Answer::Respond(typed.trim().to_owned()),
+    })
 }
 
 async fn choose<P: Person>(

@@ -201,7 +201,7 @@ const DECLINE: &str = "/reject";
 pub(super) const HOW_TO_DECLINE: &str = "  (/reject declines)\n";
 
 /// The reason, if what was typed declines.
-fn declined(typed: &str) -> Option<String> {
+pub(super) fn declined(typed: &str) -> Option<String> {
     let rest = typed.trim().strip_prefix(DECLINE)?;
     if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
         return None;

@@ -115,7 +115,11 @@ impl Asker for TerminalAsker {
         let mut open = Open { deadline, is_open: true };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let waiting = self.waiting.load(Ordering::Relaxed);
-        let shown = show::put(ask, (1, waiting), left, width());
+        let words = match show::is_turn(ask) && self.screen.has_just_shown(&ask.ask.prompt) {
+            true => show::Words::Seen,
+            false => show::Words::Unseen,
+        };
+        let shown = show::put(ask, (1, waiting), left, words, width());
         print_plain(&shown.lines.join("\n"));
         let answer = converse::converse(ask, shown.is_cut, &mut person).await;
         open.is_open = false;
@@ -124,6 +128,10 @@ impl Asker for TerminalAsker {
             self.stopper.stop(Exit::Cancelled);
         }
         answer
+    }
+
+    fn is_there(&self) -> bool {
+        is_anybody_there()
     }
 }
 

@@ -34,7 +34,24 @@ pub(super) struct Shown {
 
 /// The question in the form that fits a screen, for a display that cannot be talked to.
 pub(crate) fn question(ask: &PendingAsk) -> String {
-    put(ask, (1, 1), ask.ask.expires_after, USUAL).lines.join("\n")
+    put(ask, (1, 1), ask.ask.expires_after, Words::Unseen, USUAL).lines.join("\n")
+}
+
+/// Whether the person has the words of a question before them already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// They were the last thing that was shown.
+    Seen,
+    /// They are to be shown.
+    Unseen,
+}
+
+/// The hook that asks a person for what they say in their own turn.
+const ASKS_PERSON: &str = "ask_person";
+
+/// Whether it is the person's own turn in a chat, and not a question of somebody.
+pub(super) fn is_turn(ask: &PendingAsk) -> bool {
+    ask.hook.as_deref() == Some(ASKS_PERSON) && ask.ask.schema.is_none()
 }
 
 /// The question, the so-and-so-manieth of those that wait, with the time that is left for it.
@@ -42,11 +59,15 @@ pub(super) fn put(
     ask: &PendingAsk,
     (place, waiting): (usize, usize),
     left: Option<Duration>,
+    words: Words,
     columns: usize,
 ) -> Shown {
     let what = if ask.ask.is_approval() { "asks for approval" } else { "asks you" };
     let agent = fit(&clean_line(&ask.agent), columns.saturating_sub(what.len() + 3));
-    let head = format!("{} {} {what}", paint(WARN, "?"), paint(BOLD, agent));
+    let head = match is_turn(ask) {
+        true => format!("{} {}", paint(WARN, "?"), paint(BOLD, "it is your turn")),
+        false => format!("{} {} {what}", paint(WARN, "?"), paint(BOLD, agent)),
+    };
     let mut shown = Shown { lines: vec![String::new(), head], is_cut: false };
     if waiting > 1 {
         let note = paint(DIM, format_args!("  ({place} of {waiting} waiting)"));
@@ -57,7 +78,15 @@ pub(super) fn put(
             shown.lines.push(note);
         }
     }
-    shown.words(ask, columns);
+    if words == Words::Unseen {
+        shown.words(ask, columns);
+    }
+    if let Some(arguments) = ask.ask.form.as_ref().and_then(|form| form.get("arguments")) {
+        shown.lines.push("  it shows:".to_owned());
+        let arguments = fields(arguments, Extent::Brief, columns.saturating_sub(4));
+        shown.is_cut |= arguments.is_cut;
+        shown.lines.extend(arguments.lines.into_iter().map(|line| format!("    {line}")));
+    }
     if let Some(action) = &ask.ask.action {
         shown.lines.push(match &ask.tool {
             Some(tool) => format!("  the call of {}:", paint(BOLD, exact(tool))),
@@ -89,12 +118,16 @@ impl Shown {
             (None, None) => "it".to_owned(),
         };
         let prompt = ask.ask.prompt.trim_end();
-        let line = format!("{who} says: {}", exact(prompt));
+        let says = match is_turn(ask) {
+            true => "the last one said".to_owned(),
+            false => format!("{who} says"),
+        };
+        let line = format!("{says}: {}", exact(prompt));
         if !prompt.contains('\n') && line.chars().count() + 2 <= columns {
             self.lines.push(format!("  {line}"));
             return;
         }
-        self.lines.push(format!("  {who} says:"));
+        self.lines.push(format!("  {says}:"));
         let block = block(prompt, Extent::Brief, columns.saturating_sub(4));
         self.is_cut |= block.is_cut;
         self.lines.extend(block.lines.into_iter().map(|line| format!("    {line}")));
@@ -105,7 +138,8 @@ impl Shown {
 pub(super) fn whole(ask: &PendingAsk, columns: usize) -> Vec<String> {
     let mut lines =
         block(ask.ask.prompt.trim_end(), Extent::Whole, columns.saturating_sub(4)).lines;
-    if let Some(action) = &ask.ask.action {
+    let shown = ask.ask.form.as_ref().and_then(|form| form.get("arguments"));
+    for action in [shown, ask.ask.action.as_ref()].into_iter().flatten() {
         lines.extend(fields(action, Extent::Whole, columns.saturating_sub(4)).lines);
     }
     lines.into_iter().map(|line| format!("    {line}")).collect()
@@ -255,7 +289,7 @@ mod tests {
     }
 
     fn shown(ask: &PendingAsk, columns: usize) -> String {
-        plain(&put(ask, (1, 3), ask.ask.expires_after, columns).lines)
+        plain(&put(ask, (1, 3), ask.ask.expires_after, Words::Unseen, columns).lines)
     }
 
     #[test]
@@ -292,7 +326,7 @@ mod tests {
     fn what_is_long_is_cut_and_says_so_and_can_be_seen_whole() {
         let script = (1..=30).map(|at| format!("line {at}\n")).collect::<String>();
         let ask = approval(json!({ "script": script, "word": "x".repeat(200) }));
-        let brief = put(&ask, (1, 1), None, 60);
+        let brief = put(&ask, (1, 1), None, Words::Unseen, 60);
         assert!(brief.is_cut);
         insta::assert_snapshot!(plain(&brief.lines));
         let all = plain(&whole(&ask, 60));
@@ -300,7 +334,7 @@ mod tests {
         assert!(all.lines().all(|line| line.chars().count() <= 60), "{all}");
         let many: serde_json::Map<_, _> =
             (0..100).map(|at| (format!("f{at}"), Value::from(at))).collect();
-        let brief = put(&approval(many.into()), (1, 1), None, 60);
+        let brief = put(&approval(many.into()), (1, 1), None, Words::Unseen, 60);
         assert!(brief.is_cut && brief.lines.len() < 50, "{}", plain(&brief.lines));
     }
 

@@ -255,3 +255,46 @@ fn a_schema_that_is_no_flat_form_is_shown_and_answered_in_one_line() {
     assert!(said.contains("`home`: this is a number"), "{said}");
     assert_eq!(answer, respond("{\"home\": {}}"));
 }
+
+/// The person's own turn in a chat.
+fn turn() -> PendingAsk {
+    let mut ask = PendingAsk::new("user", Ask::input("writer: a draft"));
+    ask.hook = Some("ask_person".into());
+    ask
+}
+
+#[test]
+fn in_their_own_turn_a_person_may_say_something_or_nothing_or_refuse_or_leave() {
+    let cases: [(&[&str], Option<Answer>); 4] = [
+        (&["  more sea "], respond("more sea")),
+        (&[""], respond("")),
+        (&["/reject enough"], Some(Answer::Reject("enough".into()))),
+        (&[], None),
+    ];
+    for (typed, expected) in cases {
+        assert_eq!(talk(&turn(), typed).1, expected, "{typed:?}");
+    }
+}
+
+#[test]
+fn what_was_just_said_is_not_repeated_in_the_persons_turn() {
+    let lines = |words| {
+        let shown = super::show::put(&turn(), (1, 1), None, words, 80).lines.join("\n");
+        anstream::adapter::strip_str(&shown).to_string()
+    };
+    assert_eq!(lines(super::show::Words::Seen), "\n? it is your turn");
+    let unseen = lines(super::show::Words::Unseen);
+    assert_eq!(unseen, "\n? it is your turn\n  the last one said: writer: a draft");
+}
+
+#[test]
+fn what_a_tool_shows_to_a_person_is_shown() {
+    let form = json!({ "tool": "pick", "component": "Picker", "arguments": { "plan": "a to b" } });
+    let mut ask = PendingAsk::new("planner", Ask::input("Is this right?").form(form));
+    ask.tool = Some("pick".into());
+    let shown = super::show::put(&ask, (1, 1), None, super::show::Words::Unseen, 80);
+    let shown = anstream::adapter::strip_str(&shown.lines.join("\n")).to_string();
+    let expected =
+        "\n? planner asks you\n  the tool pick says: Is this right?\n  it shows:\n    plan: a to b";
+    assert_eq!(shown, expected);
+}

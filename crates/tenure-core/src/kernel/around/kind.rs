@@ -138,18 +138,16 @@ impl Kind for ToolKind {
         tool_leaf(in_batch(batch), cx, request)
     }
 
-    /// A tool's failure is a result that the model gets to read, unless the agent cannot survive
-    /// it.
+    /// A tool's failure is a result that the model gets to read, unless it goes further
+    /// than the call.
     #[inline]
     fn settle(ended: LeafEnd<Self>) -> Result<ToolOutput, Error> {
         match ended {
             Ok(Ok(Ok(output))) => Ok(output),
-            Ok(Ok(Err(error))) if error.is_fatal() => {
-                Err(Error::new(ErrorKind::Tool, error.to_string())
-                    .caused_by(error.into_source())
-                    .fatal(true))
-            }
-            Ok(Ok(Err(error))) => Ok(ToolOutput::error(error.to_string())),
+            Ok(Ok(Err(error))) => match error.into_turn_error() {
+                Ok(error) => Err(error),
+                Err(own) => Ok(ToolOutput::error(own.to_string())),
+            },
             Ok(Err(Cut::Limit(limit))) => {
                 Ok(ToolOutput::error(format!("the tool gave no answer within {limit:?}")))
             }

@@ -68,6 +68,10 @@ pub(super) enum Told<'a> {
     Tool(&'a Value),
     /// A tool, with its arguments and with a context.
     ToolInContext(&'a Value),
+    /// A lifecycle tool, at its point.
+    Lifecycle(&'a At<'a>),
+    /// A message hook, with what it is about.
+    Message(&'a Value),
 }
 
 /// A call to be made.
@@ -197,15 +201,19 @@ impl Invocation<'_> {
     }
 
     fn tell(&self, told: Told<'_>, buffer: &mut Vec<u8>) {
-        let (arguments, at) = match told {
+        let (given, at): (Option<(&[u8], &Value)>, _) = match told {
             Told::Hook(at) => (None, Some(at)),
-            Told::Tool(arguments) => (Some(arguments), None),
-            Told::ToolInContext(arguments) => (Some(arguments), Some(&At::Plain {})),
+            Told::Tool(arguments) => (Some((b",\"tool\":", arguments)), None),
+            Told::ToolInContext(arguments) => {
+                (Some((b",\"tool\":", arguments)), Some(&At::Plain {}))
+            }
+            Told::Lifecycle(at) => (Some((b",\"lifecycle\":", &Value::Bool(true))), Some(at)),
+            Told::Message(given) => (Some((b",\"message\":", given)), Some(&At::Plain {})),
         };
-        if let Some(arguments) = arguments {
-            buffer.extend_from_slice(b",\"tool\":");
+        if let Some((key, value)) = given {
+            buffer.extend_from_slice(key);
             // A value of JSON can always be written into memory.
-            let _ = serde_json::to_writer(&mut *buffer, arguments);
+            let _ = serde_json::to_writer(&mut *buffer, value);
         }
         buffer.extend_from_slice(b",\"p\":");
         match at {

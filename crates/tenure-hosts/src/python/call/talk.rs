@@ -3,6 +3,7 @@
 use super::{Given, Invocation, Rest, Said};
 use crate::Role;
 use crate::payload::{Response, Stage};
+use crate::python::PythonError;
 use crate::python::frame::Incoming;
 use crate::python::lock;
 use crate::python::worker::Worker;
@@ -57,7 +58,7 @@ impl<'a> Talk<'a> {
             return None;
         }
         let q = frame.q.unwrap_or_default();
-        if let Err(error) = self.write(frame.state, frame.variables) {
+        if let Err(error) = self.write(frame.state, frame.variables, frame.gone) {
             let answer = refusal(q, &error);
             lock(&self.forbidden).get_or_insert(error);
             return Some(self.reply(answer));
@@ -181,9 +182,11 @@ impl<'a> Talk<'a> {
         &self,
         state: Option<Map<String, Value>>,
         variables: Option<Map<String, Value>>,
+        gone: Option<Vec<String>>,
     ) -> Result<(), Error> {
-        if let Some(variables) = variables {
-            self.call.site.write_variables(variables)?;
+        if variables.is_some() || gone.is_some() {
+            let (patch, gone) = (variables.unwrap_or_default(), gone.unwrap_or_default());
+            self.call.site.write_variables(patch, gone)?;
         }
         if let Some(state) = state {
             self.call.site.write_state(state)?;
@@ -205,12 +208,12 @@ impl<'a> Talk<'a> {
             {
                 return Err(error.into());
             }
-            return Err(HookError::new(message));
+            return Err(PythonError { message, traceback: frame.trace }.into());
         }
         if let Some(what) = frame.bad {
             return Err(HookError::of_kind(FaultKind::BadReply, what));
         }
-        self.write(frame.state, frame.variables)?;
+        self.write(frame.state, frame.variables, frame.gone)?;
         if let Some(q) = frame.kept {
             return match lock(&self.given).remove(&q) {
                 Some(Ok(given)) => Ok(Said::Given(Box::new(given))),

@@ -12,6 +12,8 @@ class Call(Context):
         arguments = self._arguments
         if self._function.takes_ctx:
             arguments = dict(arguments, ctx=self)
+        if self._function.takes_variables:
+            arguments = dict(arguments, context_variables=self.context_variables)
         return self._function.body(**arguments)
 
 
@@ -23,6 +25,10 @@ def begin(message: dict[str, Any]) -> None:
     ctx: Context
     if "tool" in message:
         ctx = Call(message, function)
+    elif "lifecycle" in message:
+        ctx = LifecycleContext(message, function)
+    elif "message" in message:
+        ctx = MessageContext(message, function)
     elif "tool_hook" in message["p"]:
         ctx = ToolHookContext(message, function)
     else:

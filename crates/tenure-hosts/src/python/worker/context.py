@@ -133,10 +133,12 @@ class Context:
     @property
     def context_variables(self) -> Variables:
         if self._variables is None:
-            scope = self._p.get("chat_id") or ""
-            live = live_variables.setdefault(scope, {})
-            values = self._p.get("variables") or {}
-            self._variables = Variables(Stored(values, live))
+            scope = self._p.get("chat_id")
+            live = live_variables.setdefault(scope or "", {})
+            if scope:
+                self._variables = Variables(Shared(self._p.get("variables") or {}, live))
+            else:
+                self._variables = Variables(Kept(live))
         return self._variables
 
     def log(self, text: str) -> None:
@@ -279,17 +281,16 @@ class Context:
 
     def _add_changes(self, frame: dict[str, Any]) -> None:
         if self._state is not None:
-            changes = self._state.changes()
+            changes, gone = self._state.changes()
+            changes.update(dict.fromkeys(gone))
             if changes:
                 frame["state"] = changes
         if self._variables is not None:
-            changes = self._variables.data.changes()
-            if self._p.get("chat_id"):
-                if changes:
-                    frame["variables"] = changes
-            else:
-                # There is no chat to keep them, so this worker does.
-                self._variables.data._live.update(self._variables.data)
+            changes, gone = self._variables.data.changes()
+            if changes:
+                frame["variables"] = changes
+            if gone:
+                frame["gone"] = gone
 
 
 PLAIN: dict[str, Any] = dict.fromkeys("run_id outcome error reason call_id batch chat_id".split())

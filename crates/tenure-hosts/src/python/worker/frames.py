@@ -2,8 +2,8 @@
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
 parts in this folder are one program, one behind the other: frames, output, values, context,
-questions, modules, loop, calls, replies, messages, tool_hooks, main. This one comes first and has
-the imports of all.
+questions, modules, loop, calls, replies, messages, tool_hooks, workflow, main. This one comes first
+and has the imports of all.
 Frames are a length in four bytes, little end first, and then JSON. They travel on descriptors of
 their own: what a hook prints becomes log lines and never touches them.
 
@@ -25,6 +25,7 @@ import inspect
 import io
 import json
 import linecache
+import logging
 import os
 import select
 import signal

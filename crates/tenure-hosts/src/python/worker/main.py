@@ -111,6 +111,10 @@ def main(package: str) -> None:
     os.dup2(2, 1)
     os.register_at_fork(after_in_child=in_child)
 
+    # What a function logs at `INFO` is a line of its log, unless it says otherwise itself.
+    logging.getLogger().setLevel(logging.INFO)
+    if logging.lastResort is not None:
+        logging.lastResort.setLevel(logging.INFO)
     without_bytecode()
     install(json.loads(package))
     loop = Loop()

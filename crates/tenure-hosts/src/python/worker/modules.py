@@ -102,6 +102,7 @@ class Function:
         self.is_async: bool = message["async"]
         takes: list[str] = message["takes"]
         self.takes_ctx = "ctx" in takes
+        self.takes_variables = "context_variables" in takes
         named = [it for it in takes if it in EXTRAS]
         first = next((it for it in takes if it not in EXTRAS), None)
         self.ctx_name = first

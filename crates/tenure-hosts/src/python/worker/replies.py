@@ -16,6 +16,8 @@ def done(ctx: Context, value: Any) -> bytes:
         frame: dict[str, Any] = {"id": ctx._id, "text": tool_text(value)}
     elif isinstance(ctx, ToolHookContext):
         frame = {"id": ctx._id, "r": ctx._outcome()}
+    elif isinstance(ctx, (LifecycleContext, MessageContext)):
+        frame = ctx._frame(value)
     else:
         frame = reply(ctx, value)
     ctx._add_changes(frame)
@@ -108,11 +110,19 @@ def failed(ctx: Context, error: BaseException) -> bytes:
             # It ends because its call was cancelled: nobody wants to read where.
             frame["e"] = message[-MOST_LINE:]
             return encode(frame).encode("utf-8", "replace")
-    own = [it for it in traceback.extract_tb(error.__traceback__) if it.filename != __file__]
+    own = any(it.filename != __file__ for it in traceback.extract_tb(error.__traceback__))
     if own or error.__cause__ is not None or error.__context__ is not None:
-        lines = ["Traceback (most recent call last):\n"]
-        lines += traceback.format_list(own)
-        lines += traceback.format_exception_only(type(error), error)
-        frame["trace"] = "".join(lines)[-MOST_LINE:]
+        told = traceback.TracebackException.from_exception(error)
+        without_worker(told)
+        frame["trace"] = "".join(told.format())[-MOST_LINE:]
     frame["e"] = message[-MOST_LINE:]
     return encode(frame).encode("utf-8", "replace")
+
+
+def without_worker(told: Optional[traceback.TracebackException]) -> None:
+    """Takes the worker's own lines out of a traceback, and out of those that led to it."""
+    while told is not None:
+        told.stack[:] = [it for it in told.stack if it.filename != __file__]
+        if told.__cause__ is not None:
+            without_worker(told.__context__)
+        told = told.__cause__ or told.__context__

@@ -36,43 +36,100 @@ def lifted(owner: dict[str, Any], name: str, value: Any) -> Any:
 class Stored(dict[str, Any]):
     """Values that outlive the call. Those that are not JSON stay alive in this worker."""
 
-    def __init__(self, values: dict[str, Any], live: dict[str, Any]) -> None:
+    def __init__(self, values: dict[str, Any], live: dict[Any, Any]) -> None:
         super().__init__()
         self._live = live
         self._base: dict[str, str] = {}
         for key, value in values.items():
-            self._base[key] = encode(value)
             if type(value) is dict and "$live" in value:
-                if key in live:
-                    self[key] = live[key]
+                mark = self._mark(key, value)
+                if mark not in live:
+                    # It lives in another worker, or no more.
+                    continue
+                self[key] = live[mark]
             else:
                 self[key] = value
-        for key in live:
-            if key not in self._base:
-                self[key] = live[key]
+            self._base[key] = encode(value)
 
-    def changes(self) -> dict[str, Any]:
-        """What changed since the last time."""
+    def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
+        """What a live value is kept under."""
+        return key
+
+    def _keep(self, key: str, value: Any) -> dict[str, Any]:
+        """Keeps a live value, and gives what stands in for it elsewhere."""
+        self._live[key] = value
+        return {"$live": type(value).__qualname__}
+
+    def _drop(self, key: str) -> None:
+        self._live.pop(key, None)
+
+    def changes(self) -> tuple[dict[str, Any], list[str]]:
+        """What changed since the last time, and what is gone."""
         patch: dict[str, Any] = {}
-        base, live = self._base, self._live
+        base = self._base
         for key, value in self.items():
             try:
                 text = encode(value)
             except NOT_JSON:
-                live[key] = value
-                value = {"$live": type(value).__qualname__}
+                value = self._keep(key, value)
                 text = encode(value)
             else:
-                live.pop(key, None)
+                self._drop(key)
             if base.get(key) != text:
                 base[key] = text
                 patch[key] = value
-        for key in [key for key in base if key not in self]:
-            live.pop(key, None)
-            if base[key] != "null":
-                base[key] = "null"
-                patch[key] = None
-        return patch
+        gone = [key for key in base if key not in self]
+        for key in gone:
+            self._drop(key)
+            del base[key]
+        return patch, gone
+
+
+class Kept(Stored):
+    """The variables of what is no chat: nobody else has them, so this worker keeps them all."""
+
+    def __init__(self, live: dict[Any, Any]) -> None:
+        super().__init__({}, live)
+        self.update(live)
+
+    def changes(self) -> tuple[dict[str, Any], list[str]]:
+        self._live.clear()
+        self._live.update(self)
+        return {}, []
+
+
+numbered = iter(range(1, 1 << 62))
+# How many live values of a chat are kept although no variable stands for them any more.
+MOST_UNNAMED = 64
+
+
+class Shared(Stored):
+    """The variables of a chat. A live value has a number, and the chat says which one counts: if
+    what a call wrote is refused, the value from before is still the one."""
+
+    def __init__(self, values: dict[str, Any], live: dict[Any, Any]) -> None:
+        super().__init__(values, live)
+        if len(live) > MOST_UNNAMED:
+            named = {it.get("id") for it in values.values() if type(it) is dict and "$live" in it}
+            for number in sorted(live)[:-MOST_UNNAMED]:
+                if number not in named:
+                    del live[number]
+
+    def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
+        return stand_in.get("id")
+
+    def _keep(self, key: str, value: Any) -> dict[str, Any]:
+        base = self._base.get(key)
+        if base is not None and base.startswith('{"$live":'):
+            stand_in: dict[str, Any] = json.loads(base)
+            if self._live.get(stand_in.get("id")) is value:
+                return stand_in
+        number = next(numbered)
+        self._live[number] = value
+        return {"$live": type(value).__qualname__, "id": number}
+
+    def _drop(self, key: str) -> None:
+        """It goes when no variable has stood for it for a while."""
 
 
 class Variables:

@@ -106,7 +106,8 @@ fn is_strict(schema: &Value) -> bool {
                     map.get("additionalProperties") == Some(&Value::Bool(false))
                         && required.is_some_and(|required| required.len() == properties.len())
                 });
-            closed && map.values().all(is_strict)
+            let open = map.get("additionalProperties").is_some_and(|it| *it != Value::Bool(false));
+            closed && !open && map.values().all(is_strict)
         }
         Value::Array(list) => list.iter().all(is_strict),
         _ => true,

@@ -1,0 +1,149 @@
+//! The lines of what a workflow announces: who speaks, what its lifecycle tools did, how far its
+//! parts are.
+
+use super::line::Line;
+use super::speech::MESSAGE;
+use super::style::{BAD, CALM, DIM, GOOD};
+use super::text::{clean_line, fit, human};
+use anstyle::Style;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Of what somebody says in a line, nobody reads more.
+const MOST_WORDS: usize = 200;
+
+/// Which chat something was announced in, as far as that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chat {
+    /// By whoever stands for the one that was asked for.
+    Own,
+    /// By somebody else: a speaker, or whoever stands for a chat that it began.
+    Nested,
+}
+
+/// The line of an announced event, if it is worth one. `line` begins one.
+pub(super) fn line_of_announced(
+    name: &str,
+    data: &Value,
+    chat: Chat,
+    line: impl Fn(&'static str, Style) -> Line,
+) -> Option<Line> {
+    Some(match name {
+        "select_speaker" => {
+            let reason = words(&data["reason"]).unwrap_or_default();
+            line("SPEAKING", CALM).what(turn(data)).detail(reason)
+        }
+        // What it returned is in the log.
+        "lifecycle.tool_result" => line("LIFECYCLE", GOOD).what(trigger(data)).detail(tool(data)),
+        "lifecycle.tool_error" => {
+            let why = words(&data["error"]).unwrap_or_else(|| "it failed".to_owned());
+            let detail = format!("{} failed: {why}", tool(data));
+            line("LIFECYCLE", BAD).what(trigger(data)).detail(detail).lasting()
+        }
+        MESSAGE => match (chat, data["hidden"].as_bool()) {
+            (Chat::Nested, Some(false)) => {
+                let speaker = clean_line(data["speaker"].as_str().unwrap_or_default());
+                line("SAID", DIM).what(speaker).detail(words(&data["text"])?)
+            }
+            // What is said in the chat that was asked for is on standard output.
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// Which turn it is. The person's are not counted.
+fn turn(data: &Value) -> String {
+    match data["turn"].as_u64().filter(|turn| *turn > 0 && data["agent"] != "user") {
+        Some(turn) => format!("turn {turn}"),
+        None => String::new(),
+    }
+}
+
+fn trigger(data: &Value) -> String {
+    clean_line(data["trigger"].as_str().unwrap_or_default())
+}
+
+/// The tool, and how long it took.
+fn tool(data: &Value) -> String {
+    let function = clean_line(data["function"].as_str().unwrap_or_default());
+    match data["elapsed_ms"].as_f64().filter(|millis| millis.is_finite() && *millis >= 0.0) {
+        Some(millis) => format!("{function} {}", human(Duration::from_secs_f64(millis / 1e3))),
+        None => function,
+    }
+}
+
+/// A value in one line; nothing if it says nothing.
+fn words(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.lines().find(|line| !line.trim().is_empty())?.to_owned(),
+        other => other.to_string(),
+    };
+    Some(fit(&clean_line(&text), MOST_WORDS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::line_of;
+    use super::super::record::{Happening, Record};
+    use super::super::tests::plain;
+    use serde_json::{Value, json};
+    use std::time::Duration;
+    use tenure_core::InstanceId;
+    use tenure_core::event::EventKind;
+
+    fn line(agent: &str, name: &'static str, data: Value) -> Option<String> {
+        line_beside(None, agent, name, data)
+    }
+
+    /// The line in a run whose own chat `host` stands for.
+    fn line_beside(
+        host: Option<InstanceId>,
+        agent: &str,
+        name: &'static str,
+        data: Value,
+    ) -> Option<String> {
+        let kind = EventKind::Announced { name, data };
+        let (at, instance) = (Duration::from_millis(1200), InstanceId::unique());
+        let happening = Happening { at, agent, instance, kind: &kind };
+        let mut record = Record::default();
+        if let Some(instance) = host {
+            let kind = EventKind::Announced { name: "orchestrator.initialize", data: json!({}) };
+            record.note(Happening { at, agent: "x", instance, kind: &kind });
+        }
+        let took = record.note(happening);
+        Some(plain(&line_of(happening, took, &record)?.render(None)))
+    }
+
+    #[test]
+    fn speakers_and_lifecycle_tools_have_lines() {
+        let speaks = json!({ "agent": "writer", "turn": 3, "reason": "handoff 1" });
+        let expected = "   SPEAKING [  1.200s] writer turn 3          handoff 1";
+        assert_eq!(line("writer", "select_speaker", speaks).as_deref(), Some(expected));
+        let person = json!({ "agent": "user", "turn": 3, "reason": "handoff 2" });
+        let expected = "   SPEAKING [  1.200s] user handoff 2";
+        assert_eq!(line("user", "select_speaker", person).as_deref(), Some(expected));
+        let failed = json!({
+            "trigger": "before_chat", "function": "init", "elapsed_ms": 12.5,
+            "error": "Traceback:\x1b[2J", "status": "error",
+        });
+        let shown = line("x.workflow", "lifecycle.tool_error", failed).expect("a line");
+        assert!(
+            shown.contains("before_chat") && shown.contains("init 12ms failed: Traceback:"),
+            "{shown}"
+        );
+        assert!(!shown.contains('\x1b'), "{shown}");
+    }
+
+    #[test]
+    fn what_is_said_and_what_nobody_needs_to_read_has_none() {
+        let said = json!({ "speaker": "writer", "text": "hi", "turn": 1, "hidden": false });
+        assert_eq!(line("x.workflow", "chat.message", said.clone()), None);
+        let nested = line_beside(Some(InstanceId::unique()), "y.workflow", "chat.message", said);
+        let expected = "       SAID [  1.200s] y.workflow writer          hi";
+        assert_eq!(nested.as_deref(), Some(expected), "of a chat that it began there is a line");
+        assert_eq!(line("x.workflow", "chat.status", json!({ "status": "running" })), None);
+        assert_eq!(line("x.workflow", "orchestrator.plan", json!({})), None);
+    }
+}

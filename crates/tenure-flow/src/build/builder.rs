@@ -1,0 +1,224 @@
+//! From loaded files to a workflow that can be opened.
+
+use super::Workflow;
+use super::asker::SharedAsker;
+use super::attach::Parts;
+use super::explain::{self, WorkflowInspection};
+use super::tools;
+use crate::file::{AgentKind, LoadedWorkflow, WorkflowFile};
+use crate::lifecycle::USER;
+use crate::route::INSTRUCTION;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_cards::build::{HookCatalog, StandIn};
+use tenure_cards::project::Written;
+use tenure_cards::source::{Source, Span};
+use tenure_cards::team::TeamBuilder;
+use tenure_cards::{Loaded, Report, Team, UserConfig};
+use tenure_core::ask::Asker;
+use tenure_core::event::EventBus;
+use tenure_core::hook::Limit;
+use tenure_core::model::Model;
+use tenure_hosts::PythonConfig;
+use tenure_models::Silent;
+
+/// What a run says beside the files.
+#[derive(Clone, Default)]
+pub(super) struct Settings {
+    model: Option<String>,
+    catalog: HookCatalog,
+    user: Option<UserConfig>,
+    pub(super) bus: Option<EventBus>,
+    pub(super) asker: Option<SharedAsker>,
+    python: Option<PythonConfig>,
+    limit: Option<Duration>,
+}
+
+/// Says how a workflow is run.
+#[must_use]
+pub struct WorkflowBuilder {
+    loaded: LoadedWorkflow,
+    settings: Settings,
+}
+
+impl WorkflowBuilder {
+    pub(super) fn new(loaded: LoadedWorkflow) -> Self {
+        Self { loaded, settings: Settings::default() }
+    }
+
+    /// Every agent uses this model in place of its own, those of nested workflows and the one that
+    /// picks speakers included. A path in it starts from the project.
+    pub fn model_override(mut self, model: impl Into<String>) -> Self {
+        self.settings.model = Some(model.into());
+        self
+    }
+
+    /// The hooks and functions in Rust that files may name by `use`.
+    pub fn hook_catalog(mut self, catalog: HookCatalog) -> Self {
+        self.settings.catalog = catalog;
+        self
+    }
+
+    /// The user's own configuration, in place of the one that the files were loaded with.
+    pub fn user_config(mut self, user: UserConfig) -> Self {
+        self.settings.user = Some(user);
+        self
+    }
+
+    /// Where events go.
+    pub fn events(mut self, bus: &EventBus) -> Self {
+        self.settings.bus = Some(bus.clone());
+        self
+    }
+
+    /// Who answers for the person, and when a hook or a tool asks.
+    pub fn on_ask(mut self, asker: impl Asker) -> Self {
+        self.settings.asker = Some(SharedAsker(Arc::new(asker)));
+        self
+    }
+
+    /// How Python is run. By default its interpreter is looked for when the workflow is opened.
+    pub fn python(mut self, config: PythonConfig) -> Self {
+        self.settings.python = Some(config);
+        self
+    }
+
+    /// How long a turn may take, in place of what the project says.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.settings.limit = Some(limit);
+        self
+    }
+
+    /// Looks at the workflow without running anything of it, also at one that cannot be run.
+    pub fn inspect(self) -> WorkflowInspection {
+        let Self { loaded, settings } = self;
+        let parts = Arc::new(Parts::of(&loaded));
+        let inspection = team(&loaded, &settings, &parts, &BTreeMap::new()).inspect();
+        let nested =
+            loaded.nested.iter().cloned().map(|loaded| Self { loaded, settings: settings.clone() });
+        let nested = nested.map(Self::inspect).collect();
+        explain::inspection(&loaded, inspection, nested)
+    }
+
+    /// Builds the workflow. On failure the report says everything that is wrong. Nothing is started
+    /// and no interpreter is looked for.
+    pub fn build(self) -> Result<Workflow, Report> {
+        let Self { loaded, settings } = self;
+        if loaded.report.has_errors() {
+            return Err(loaded.report);
+        }
+        let parts = Arc::new(Parts::of(&loaded));
+        let mut warnings = loaded.report.clone();
+        let plan = match team(&loaded, &settings, &parts, &BTreeMap::new()).build() {
+            Ok(plan) => plan,
+            Err(report) => {
+                warnings.extend(report);
+                return Err(warnings);
+            }
+        };
+        warnings.extend(plan.warnings().clone());
+        let mut nested = Vec::new();
+        for loaded in loaded.nested.clone() {
+            nested.push(Self { loaded, settings: settings.clone() }.build()?);
+        }
+        Ok(Workflow::new(loaded, settings, parts, plan, nested, warnings))
+    }
+}
+
+/// The agents of a workflow, with those that stand for the chat, for the person and for whoever
+/// picks the speakers.
+pub(super) fn team(
+    loaded: &LoadedWorkflow,
+    settings: &Settings,
+    parts: &Arc<Parts>,
+    models: &BTreeMap<Arc<str>, Arc<dyn Model>>,
+) -> TeamBuilder {
+    let mut cards = loaded.cards.clone();
+    // What is wrong with them is in the workflow's own report.
+    cards.report = Report::new();
+    rename(&loaded.workflow, &mut cards);
+    tools::take_out(&loaded.workflow, &mut cards);
+    if let Some(limit) = settings.limit.and_then(|limit| Limit::new(limit).ok()) {
+        cards.project.config.turn_limit = Some(limit);
+    }
+    let file = &loaded.workflow;
+    let source = &file.orchestrator.source;
+    let mut team = Team::builder(cards).hook_catalog(settings.catalog.clone());
+    let stand_in = |name: &str| StandIn::new(name, source, &file.dir);
+    team = team.stand_in_with(&stand_in(&parts.host), Silent::new());
+    if parts.has_user {
+        team = team.stand_in_with(&stand_in(USER), Silent::new());
+    }
+    for entry in file.agents.iter().filter(|it| matches!(it.kind, AgentKind::Workflow(_))) {
+        team = match models.get(&entry.name) {
+            Some(model) => team.stand_in_with(&stand_in(&entry.name), model.clone()),
+            None => team.stand_in_with(&stand_in(&entry.name), Silent::new()),
+        };
+    }
+    if let Some(selector) = &parts.selector {
+        let mut picks = stand_in(selector).instruction(INSTRUCTION).without_history();
+        picks.model = file
+            .orchestrator
+            .selector_model
+            .as_ref()
+            .map(|text| Written::new(text, source, written(source, text)));
+        team = team.stand_in(&picks);
+    }
+    team = team.attach(parts.clone());
+    if let Some(model) = &settings.model {
+        team = team.model_override(model);
+    }
+    if let Some(user) = &settings.user {
+        team = team.user_config(user.clone());
+    }
+    if let Some(bus) = &settings.bus {
+        team = team.events(bus);
+    }
+    if let Some(asker) = &settings.asker {
+        team = team.on_ask(asker.clone());
+    }
+    if let Some(python) = &settings.python {
+        team = team.python(python.clone());
+    }
+    team
+}
+
+/// Gives the cards of agents the names that the workflow has for them. A card that others name as
+/// their child stays under its own name too.
+fn rename(file: &WorkflowFile, cards: &mut Loaded) {
+    for entry in &file.agents {
+        let AgentKind::Card(name) = &entry.kind else { continue };
+        if *name == entry.name {
+            continue;
+        }
+        let mut named = cards.cards.iter().flat_map(|card| card.references());
+        let is_child = named.any(|child| child.name == *name);
+        let Some(at) = cards.cards.iter().position(|card| card.name == *name) else { continue };
+        if is_child {
+            let card = cards.cards[at].clone();
+            cards.cards.push(card);
+        }
+        cards.cards[at].name = entry.name.clone();
+    }
+}
+
+/// Where a file says which model picks speakers.
+fn written(source: &Source, model: &str) -> Span {
+    let text = source.text();
+    let key = text.find("selector_model").unwrap_or_default();
+    match text[key..].find(model) {
+        Some(at) => Span::new(key + at, key + at + model.len()),
+        None => Span::at(key),
+    }
+}
+
+impl fmt::Debug for WorkflowBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkflowBuilder")
+            .field("workflow", &self.loaded.workflow.name)
+            .field("model", &self.settings.model)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! The tools that a workflow gives its agents beside those of their cards.
+
+use crate::file::{AgentEntry, ToolEntry, ToolType, WorkflowFile};
+use crate::output::{Outputs, auto_tool};
+use crate::people::{TakesResponse, UI_RESPONSE, UiTool};
+use crate::variables::Variables;
+use async_trait::async_trait;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tenure_cards::Loaded;
+use tenure_cards::build::{AttachHosts, Attached, AttachedEntry};
+use tenure_cards::card::CardKind;
+use tenure_core::context::ToolCx;
+use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+
+/// Whether a tool is made here: the card's workshop makes plain ones.
+fn is_special(entry: &ToolEntry) -> bool {
+    matches!(entry.tool_type, ToolType::Ui(_))
+}
+
+/// Takes the tools out of the cards that [`of_agent`] puts in their place.
+pub(super) fn take_out(file: &WorkflowFile, cards: &mut Loaded) {
+    for card in &mut cards.cards {
+        let CardKind::Agent(agent) = &mut card.kind else { continue };
+        let name = &card.name;
+        let is_replaced = |tool: &tenure_cards::card::FunctionTool| {
+            file.tools.iter().any(|entry| {
+                is_special(entry)
+                    && entry.agents.contains(name)
+                    && entry.tool.function == tool.function
+            })
+        };
+        agent.function_tools.retain(|tool| !is_replaced(tool));
+    }
+}
+
+/// The tools of an agent that ask a person, and for one with `auto_tool_mode` all of them, with what
+/// calls the one that is called by itself.
+pub(super) fn of_agent(
+    file: &WorkflowFile,
+    agent: &AgentEntry,
+    variables: &Arc<Variables>,
+    outputs: &Outputs,
+    hosts: &AttachHosts<'_>,
+) -> Attached {
+    let mut attached = Attached::new();
+    let own = || file.tools.iter().filter(|entry| entry.agents.contains(&agent.name));
+    for entry in own().filter(|entry| agent.auto_tool_mode || is_special(entry)) {
+        attached.python = true;
+        attached.tools.push(tool(entry, variables, hosts));
+    }
+    let called = own().find(|entry| entry.auto_invoke);
+    if let (true, Some(entry), Some(output)) =
+        (agent.auto_tool_mode, called, outputs.get(&agent.name))
+    {
+        let name = entry.tool.spec.name.clone();
+        let runs = format!("calls {name} with what the agent answers");
+        let calls = AttachedEntry::new("auto_tool", auto_tool(output, name), runs);
+        attached.entries.push(calls.declared(&*entry.declared));
+    }
+    attached
+}
+
+fn tool(entry: &ToolEntry, variables: &Arc<Variables>, hosts: &AttachHosts<'_>) -> Arc<dyn Tool> {
+    let (spec, function) = (&entry.tool.spec, entry.tool.function.clone());
+    let ToolType::Ui(ui) = &entry.tool_type else {
+        return Arc::new(hosts.python.tool(function, (**spec).clone()));
+    };
+    let (told, takes) = without_response(spec);
+    let inner: Arc<dyn Tool> = Arc::new(hosts.python.tool(function, (**spec).clone()));
+    let asks = UiTool::new(inner)
+        .component(ui.component.clone())
+        .mode(ui.mode.map(|mode| mode.as_str()))
+        .takes_response(takes)
+        .on_response(variables.ui_response(&*spec.name));
+    Arc::new(Told { spec: told, asks })
+}
+
+/// A tool that asks a person, as the model is told of it.
+struct Told {
+    spec: ToolSpec,
+    asks: UiTool,
+}
+
+#[async_trait]
+impl Tool for Told {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        self.asks.call(cx, arguments).await
+    }
+
+    fn cancel_grace(&self) -> Duration {
+        self.asks.cancel_grace()
+    }
+}
+
+/// What a model is told of a tool that asks a person: not the argument that the person gives.
+fn without_response(spec: &ToolSpec) -> (ToolSpec, TakesResponse) {
+    let mut spec = spec.clone();
+    let mut takes = TakesResponse::No;
+    let mut parameters = spec.parameters.clone();
+    if let Some(properties) = parameters.get_mut("properties").and_then(Value::as_object_mut)
+        && properties.remove(UI_RESPONSE).is_some()
+    {
+        takes = TakesResponse::Yes;
+    }
+    if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != UI_RESPONSE);
+    }
+    spec = spec.parameters(parameters);
+    (spec, takes)
+}

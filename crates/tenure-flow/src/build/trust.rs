@@ -1,0 +1,74 @@
+//! What a workflow would run and reach.
+
+use super::platform::Replaced;
+use crate::file::LoadedWorkflow;
+use crate::lifecycle::{LifecycleTool, Run};
+use crate::variables::Source;
+use tenure_cards::trust::{Collector, Inventory, inventory_with};
+
+/// Everything that a workflow would execute, let its models execute, read or reach: of its agents,
+/// its lifecycle tools, its tools, its hooks and its variables, with the contents of files as
+/// hashes; of the workflows that it names too. Executes nothing.
+pub fn trust_items(loaded: &LoadedWorkflow) -> Inventory {
+    let own = inventory_with(&loaded.cards, |found| collect(loaded, found));
+    loaded.nested.iter().map(trust_items).fold(own, Inventory::merged)
+}
+
+fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
+    let file = &loaded.workflow;
+    let name = &file.name;
+    for tool in &file.lifecycle {
+        let used = format!("{name}: {}", described(tool));
+        match &tool.run {
+            Run::Python(function) => found.python(function, &used),
+            Run::Command { argv, dir } => found.program(argv, dir, &used),
+            Run::Use { name, with } => found.uses(name, &with.to_string(), &used),
+            Run::Platform => {}
+        }
+    }
+    for entry in &file.tools {
+        for agent in &entry.agents {
+            found.python(&entry.tool.function, &format!("{agent}: tool"));
+        }
+    }
+    for hook in &file.message_hooks {
+        let agent = hook.agent.as_deref().unwrap_or("all");
+        found.python(&hook.function, &format!("{name}: {} of {agent}", hook.kind));
+    }
+    found.hooks(&file.orchestrator.hooks, name, &file.orchestrator.source);
+    for function in &Replaced::of(&loaded.cards.project).functions {
+        found.python(function, &format!("{name}: platform"));
+    }
+    for definition in &file.variables.definitions {
+        let used = format!("{name}: variable {}", definition.name);
+        let database = match &definition.source {
+            Source::File(source) => {
+                found.data(&file.dir.join(&source.path), false, &used);
+                None
+            }
+            Source::DataReference(source) => Some(&source.database_name),
+            Source::DataEntity(source) => Some(&source.database_name),
+            Source::Computed(source) => source.persist_to.as_ref().map(|it| &it.database_name),
+            Source::Config(_) | Source::State(_) | Source::Static(_) => None,
+        };
+        let databases = &loaded.cards.project.config.databases;
+        if let Some(path) = database.and_then(|name| databases.get(name)) {
+            found.data(path, true, &used);
+        }
+    }
+}
+
+/// When a lifecycle tool runs, and what its failure means: one that is switched off is another use.
+fn described(tool: &LifecycleTool) -> String {
+    let mut text = tool.trigger.to_string();
+    if let Some(agent) = &tool.agent {
+        text += &format!(" of {agent}");
+    }
+    let policy = tool.policy.map(|policy| format!("policy {}", policy.as_str()));
+    let when = tool.when.as_ref().map(|when| format!("when {when}"));
+    let said: Vec<String> = policy.into_iter().chain(when).collect();
+    if !said.is_empty() {
+        text += &format!(" ({})", said.join(", "));
+    }
+    text
+}

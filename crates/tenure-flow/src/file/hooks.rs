@@ -1,0 +1,177 @@
+//! The file `hooks` (message hooks), and the file `ui_config`.
+
+use super::data::UiConfig;
+use super::function;
+use super::part::{Folder, Part, declared, head, meaningless, meant, unknown_fields};
+use super::team::Team;
+use crate::message_hook::{MessageHook, MessageHookType};
+use std::sync::Arc;
+use tenure_cards::diagnostic::Code;
+use tenure_cards::embed::{SpecScope, Use, list_words, present};
+use tenure_cards::source::{Node, Value};
+
+const FIELDS: &[&str] = &[
+    "hook_type",
+    "hook_agent",
+    "filename",
+    "function",
+    "name",
+    "policy",
+    "timeout",
+    "description",
+];
+/// What older files say about how a workflow is shown, beside who is heard.
+const SHOWN: &[(&str, &str)] = &[
+    ("display_name", "a workflow is shown by its name; remove it"),
+    ("description", "it is for people who read the file; nothing looks at it"),
+    ("icon", "nothing here shows it; remove it"),
+    ("category", "nothing here looks at it; remove it"),
+    ("interactive", "whether a person takes part is `human_in_the_loop` of the orchestrator"),
+    ("dashboard", "nothing here looks at it; remove it"),
+    ("components", "a component is named by the tool that shows it, in `ui`"),
+    ("notifications", "nothing here looks at it; write an after_chat lifecycle tool"),
+];
+
+/// Reads the message hooks.
+pub(super) fn read(folder: &mut Folder<'_, '_>, part: &Part, team: &Team) -> Vec<MessageHook> {
+    let list = match &part.tree.value {
+        Value::List(_) => &part.tree,
+        _ => {
+            folder.entry(&part.source, "", |scope| {
+                unknown_fields(scope.reader, &part.tree, "the file", &["hooks"]);
+            });
+            let Some(list) = present(&part.tree, "hooks") else { return Vec::new() };
+            list
+        }
+    };
+    let Some(items) = list.list() else {
+        folder.entry(&part.source, "", |scope| {
+            scope.reader.wrong_kind("hooks", "a list of message hooks", list);
+        });
+        return Vec::new();
+    };
+    let mut hooks: Vec<MessageHook> = Vec::new();
+    for (at, node) in items.iter().enumerate() {
+        let name = node.field("name").or(node.field("function")).and_then(Node::text);
+        let label = match name {
+            Some(name) => format!("hooks[{at}] `{}`", name.trim()),
+            None => format!("hooks[{at}]"),
+        };
+        let errors = folder.report.errors();
+        let hook = folder.entry(&part.source, &label, |scope| {
+            let hook = one(node, part, scope, team)?;
+            if present(node, "name").is_some() && hooks.iter().any(|it| it.name == hook.name) {
+                let span = node.field("name").map_or(node.span, |it| it.span);
+                let message = format!("another message hook has the name `{}`", hook.name);
+                let help = "names are unique in a workflow; choose another";
+                scope.reader.problem_help(Code::DuplicateEntry, span, message, help);
+            }
+            Some(hook)
+        });
+        if let Some(mut hook) = hook.filter(|_| folder.report.errors() == errors) {
+            let base = Arc::clone(&hook.name);
+            let mut number = 2;
+            while hooks.iter().any(|other| other.name == hook.name) {
+                hook.name = format!("{base}#{number}").into();
+                number += 1;
+            }
+            hooks.push(hook);
+        }
+    }
+    hooks
+}
+
+fn one(
+    node: &Node,
+    part: &Part,
+    scope: &mut SpecScope<'_, '_>,
+    team: &Team,
+) -> Option<MessageHook> {
+    if node.map().is_none() {
+        scope.reader.wrong_kind("an entry of hooks", "a mapping", node);
+        return None;
+    }
+    unknown_fields(scope.reader, node, "a message hook", FIELDS);
+    let kind = kind(node, scope);
+    let agent = agent(node, scope, team);
+    let policy = scope.policy(node, None);
+    let timeout = scope.duration(node, "timeout");
+    let name = scope.reader.words(node, "name");
+    scope.reader.words(node, "description");
+    let named = function::named(scope, node, "filename", "message hook")?;
+    let used = Use::Values(kind?.parameters());
+    let function = scope.python(&named.spec, named.span, used)?.function;
+    let mut hook = MessageHook::new(kind?, function);
+    hook.agent = agent?;
+    hook.policy = policy;
+    hook.timeout = timeout;
+    hook.declared = Some(declared(&part.source, head(node)));
+    if let Some(name) = name {
+        hook.name = name.trim().into();
+    }
+    Some(hook)
+}
+
+fn kind(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<MessageHookType> {
+    let names = MessageHookType::ALL.map(MessageHookType::as_str);
+    let Some(place) = present(node, "hook_type") else {
+        let message = "this message hook has no `hook_type`";
+        let help = format!("add `hook_type`: {}", list_words(&names, "or"));
+        scope.reader.problem_help(Code::MissingField, head(node), message, help);
+        return None;
+    };
+    let text = scope.reader.words_of("hook_type", place)?;
+    let found = text.trim().parse().ok();
+    if found.is_none() {
+        let message = format!("there is no type of message hook `{}`", text.trim());
+        let help = meant(text.trim(), &names, "type");
+        scope.reader.problem_help(Code::UnknownMessageHook, place.span, message, help);
+    }
+    found
+}
+
+/// `Some(None)` is all of them.
+fn agent(node: &Node, scope: &mut SpecScope<'_, '_>, team: &Team) -> Option<Option<Arc<str>>> {
+    let Some(place) = present(node, "hook_agent") else {
+        let span = node.entry("hook_agent").map_or(head(node), |(key, _)| key.span);
+        let message = "this message hook has no `hook_agent`";
+        let help = "add `hook_agent`: the name of an agent, or `all`";
+        scope.reader.problem_help(Code::MissingField, span, message, help);
+        return None;
+    };
+    let name = scope.reader.words_of("hook_agent", place)?;
+    let name = name.trim();
+    if name == "all" && !team.names.iter().any(|agent| &**agent == "all") {
+        return Some(None);
+    }
+    team.agent_or_user(name, place.span, "`hook_agent`", scope.reader).map(Some)
+}
+
+/// Reads who is heard.
+pub(super) fn read_ui(folder: &mut Folder<'_, '_>, part: &Part, team: &Team) -> UiConfig {
+    folder.entry(&part.source, "", |scope| {
+        let reader = &mut *scope.reader;
+        let tree = match present(&part.tree, "ui_config") {
+            Some(inner) => {
+                unknown_fields(reader, &part.tree, "the file", &["ui_config"]);
+                inner
+            }
+            None => &part.tree,
+        };
+        if tree.map().is_none() {
+            reader.wrong_kind("ui_config", "a mapping", tree);
+            return UiConfig::default();
+        }
+        let known: Vec<&str> =
+            SHOWN.iter().map(|(name, _)| *name).chain(["visual_agents"]).collect();
+        unknown_fields(reader, tree, "ui_config", &known);
+        meaningless(reader, tree, SHOWN);
+        let Some(names) = reader.texts(tree, "visual_agents") else { return UiConfig::default() };
+        let mut visual: Vec<Arc<str>> = Vec::new();
+        for (name, span) in names {
+            let found = team.agent_or_user(&name, span, "`visual_agents`", reader);
+            visual.extend(found.filter(|it| !visual.contains(it)));
+        }
+        UiConfig { visual_agents: Some(visual) }
+    })
+}

@@ -1,0 +1,375 @@
+//! A journey while it goes on.
+
+use super::merge::{ChildResult, merge};
+use super::parts::{Part, parts, structured};
+use super::{Journey, MOST_CHILDREN, OnPartialFailure, SpawnMode};
+use crate::chat::{Cast, ChatMessage, ChatRequest, with_cancel};
+use crate::flow::Flow;
+use crate::nested::child_context;
+use futures_util::future::{OptionFuture, join_all};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tenure_core::chat::Chat;
+use tenure_core::model::Usage;
+use tenure_core::{CancelToken, Error};
+use tokio::time::{Instant, sleep_until};
+
+/// The journeys of one chat: how often each was made.
+#[derive(Default)]
+pub(crate) struct Journeys {
+    cycles: BTreeMap<Arc<str>, usize>,
+}
+
+/// A journey that is over.
+pub(crate) struct Arrived {
+    pub(crate) resume_agent: Arc<str>,
+    pub(crate) reason: String,
+    /// What the agents are told of it.
+    pub(crate) told: String,
+    pub(crate) usage: Usage,
+}
+
+impl Journeys {
+    /// Makes the journey that the message begins, if it begins one. While it goes on nobody speaks
+    /// in the chat, so there is never a second one at the same time.
+    ///
+    /// Of several journeys of the same agent the one is made that was made least often, the first
+    /// of them by declaration.
+    pub(crate) async fn travel(
+        &mut self,
+        flow: &Flow,
+        chat: &Chat,
+        cast: &Cast,
+        message: &ChatMessage,
+        seed: u64,
+    ) -> Result<Option<Arrived>, Error> {
+        let speaker = message.speaker.as_str();
+        let made = |journey: &Journey| self.cycles.get(&journey.id).copied().unwrap_or(0);
+        let own = flow.inner.journeys.iter().filter(|it| &*it.trigger_agent == speaker);
+        let mut own: Vec<_> = own.collect();
+        own.sort_by_key(|journey| made(journey));
+        let Some(first) = own.first() else { return Ok(None) };
+        let ready = |it: &&&Journey| it.requires.iter().all(|id| self.cycles.contains_key(id));
+        let Some(journey) = own.iter().find(ready) else {
+            let waits: Vec<_> =
+                first.requires.iter().filter(|id| !self.cycles.contains_key(*id)).collect();
+            abort(cast, first, &format!("it requires {waits:?}, which are not over"));
+            return Ok(None);
+        };
+        let cycle = made(journey) + 1;
+        let trip = Trip { flow, chat, cast, journey, cycle, seed };
+        let Some(arrived) = trip.make(&message.text).await? else { return Ok(None) };
+        self.cycles.insert(journey.id.clone(), cycle);
+        Ok(Some(arrived))
+    }
+}
+
+/// Says that a journey is not made, and why.
+fn abort(cast: &Cast, journey: &Journey, reason: &str) {
+    cast.host.announce("journey.fan_out", || json!({ "journey": journey.id, "aborted": reason }));
+}
+
+/// One time that a journey is made.
+struct Trip<'a> {
+    flow: &'a Flow,
+    chat: &'a Chat,
+    cast: &'a Cast,
+    journey: &'a Journey,
+    cycle: usize,
+    seed: u64,
+}
+
+/// A child that is to be made.
+struct Child {
+    id: String,
+    name: String,
+    flow: Flow,
+    part: Part,
+}
+
+impl Trip<'_> {
+    async fn make(&self, output: &str) -> Result<Option<Arrived>, Error> {
+        let children = match self.children(output) {
+            Ok(children) => children,
+            Err(reason) => {
+                abort(self.cast, self.journey, &reason);
+                return Ok(None);
+            }
+        };
+        self.cast.host.announce("journey.fan_out", || {
+            let of = |child: &Child| json!({ "child": child.id, "workflow": child.flow.name() });
+            let children: Vec<_> = children.iter().map(of).collect();
+            json!({ "journey": self.journey.id, "cycle": self.cycle, "children": children })
+        });
+        let deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
+        let all: Vec<_> = (0..children.len()).collect();
+        let mut usage = Usage::default();
+        let mut results: Vec<Option<ChildResult>> = vec![None; children.len()];
+        let mut late = self.run(&children, &all, deadline, &mut results, &mut usage).await?;
+        let policy = self.journey.fan_in.on_partial_failure;
+        let mut may_retry = policy != OnPartialFailure::ResumeWithAvailable;
+        loop {
+            let failed: Vec<_> = all.iter().copied().filter(|at| !is_ok(&results[*at])).collect();
+            if failed.is_empty() || !may_retry {
+                break;
+            }
+            match policy {
+                OnPartialFailure::ResumeWithAvailable => break,
+                OnPartialFailure::FailAll => return Err(self.failure(&results)),
+                OnPartialFailure::RetryFailed if late => break,
+                OnPartialFailure::RetryFailed => may_retry = false,
+                OnPartialFailure::PromptUser => match self.ask(&results).await? {
+                    Wish::Resume => break,
+                    Wish::Fail => return Err(self.failure(&results)),
+                    Wish::Retry => {}
+                },
+            }
+            // Who decides to try again gives it as much time again.
+            let deadline = match policy {
+                OnPartialFailure::PromptUser => {
+                    self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout)
+                }
+                _ => deadline,
+            };
+            late = self.run(&children, &failed, deadline, &mut results, &mut usage).await?;
+        }
+        let results: Vec<_> = results.into_iter().flatten().collect();
+        Ok(Some(self.arrive(&results, late, usage)))
+    }
+
+    /// The children that the output asks for, or why there are none.
+    fn children(&self, output: &str) -> Result<Vec<Child>, String> {
+        let fan_out = &self.journey.fan_out;
+        let Some(output) = structured(output) else {
+            let agent = &self.journey.trigger_agent;
+            return Err(format!("what `{agent}` said is no structured output"));
+        };
+        let set = self.chat.variables();
+        let missing: Vec<_> = fan_out
+            .input_contract
+            .required
+            .iter()
+            .filter(|name| set.get(*name).is_none_or(Value::is_null))
+            .collect();
+        if !missing.is_empty() {
+            return Err(format!(
+                "the variables {missing:?} are not set, and its children need them"
+            ));
+        }
+        let mut parts = parts(&output);
+        if parts.is_empty() {
+            return Err("the output has no parts".to_owned());
+        }
+        let most = match fan_out.max_children {
+            0 => MOST_CHILDREN,
+            most => most.min(MOST_CHILDREN),
+        };
+        if parts.len() > most {
+            let dropped = parts.len() - most;
+            tracing::warn!(journey = &*self.journey.id, dropped, "more parts than max_children");
+            parts.truncate(most);
+        }
+        let cycle = match self.cycle {
+            1 => String::new(),
+            cycle => format!(".{cycle}"),
+        };
+        let child = |(at, part): (usize, Part)| {
+            Ok(Child {
+                id: format!("{}/{}{cycle}/{}", self.chat.id(), self.journey.id, at + 1),
+                name: part.name.clone().unwrap_or_else(|| format!("child_{}", at + 1)),
+                flow: self.flow_of(&part)?,
+                part,
+            })
+        };
+        parts.into_iter().enumerate().map(child).collect()
+    }
+
+    fn flow_of(&self, part: &Part) -> Result<Flow, String> {
+        let fan_out = &self.journey.fan_out;
+        let named = match fan_out.spawn_mode {
+            SpawnMode::Workflow => part.workflow.as_deref(),
+            SpawnMode::GeneratorSubrun => None,
+        };
+        let Some(name) = named.or(fan_out.workflow.as_deref()) else {
+            return Err("neither the journey nor the part says which workflow to run".to_owned());
+        };
+        let own = (name == self.flow.name()).then_some(self.flow);
+        own.or_else(|| self.flow.inner.workflows.get(name)).cloned().ok_or_else(|| {
+            let known: Vec<_> = self.flow.inner.workflows.keys().map(|name| &**name).collect();
+            format!("there is no workflow `{name}`; there are: {}", known.join(", "))
+        })
+    }
+
+    /// Runs some of the children at the same time, until all are over. Says whether their time was
+    /// up: those that were not over then are cancelled, and end in their own good order.
+    async fn run(
+        &self,
+        children: &[Child],
+        which: &[usize],
+        deadline: Option<Instant>,
+        results: &mut [Option<ChildResult>],
+        usage: &mut Usage,
+    ) -> Result<bool, Error> {
+        let token = self.cast.token.child();
+        let late = AtomicBool::new(false);
+        let chats = which.iter().map(|at| {
+            let (child, number) = (&children[*at], *at + 1);
+            self.announce_child(child, "started", None);
+            self.request(child, number, &token).run()
+        });
+        let time_is_up = async {
+            if OptionFuture::from(deadline.map(sleep_until)).await.is_none() {
+                std::future::pending().await
+            }
+        };
+        let reports = with_cancel(join_all(chats), time_is_up, || {
+            late.store(true, Ordering::Relaxed);
+            token.cancel();
+        })
+        .await;
+        if self.cast.token.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        let late = late.into_inner();
+        // By their place, so that the same script gives the same events.
+        for (at, report) in which.iter().zip(&reports) {
+            *usage += report.usage;
+            let child = &children[*at];
+            let contract = &self.journey.fan_in.output_contract;
+            let result = ChildResult::new(report, child.name.clone(), contract, late);
+            self.announce_child(child, result.status, result.output.as_ref().err());
+            results[*at] = Some(result);
+        }
+        Ok(late)
+    }
+
+    fn announce_child(&self, child: &Child, status: &str, error: Option<&String>) {
+        self.cast.host.announce("journey.child", || {
+            let mut data = json!({
+                "journey": self.journey.id,
+                "child": child.id,
+                "workflow": child.flow.name(),
+                "status": status,
+            });
+            if let Some(error) = error {
+                data["error"] = Value::from(error.as_str());
+            }
+            data
+        });
+    }
+
+    fn request(&self, child: &Child, number: usize, token: &CancelToken) -> ChatRequest {
+        let fan_out = &self.journey.fan_out;
+        let variables = self.chat.variables();
+        let text = |name: &str| match variables.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            _ => String::new(),
+        };
+        let mut request = child
+            .flow
+            .chat()
+            .id(child.id.as_str())
+            .app(text("app_id"))
+            .user(text("user_id"))
+            .message(&*child.part.message)
+            .seed(self.seed.wrapping_add(number as u64))
+            .context(child_context(&self.cast.context, &self.journey.id))
+            .cancel_on(token);
+        let contract = &fan_out.input_contract;
+        for name in contract.required.iter().chain(&contract.optional) {
+            if let Some(value) = variables.get(name) {
+                request = request.variable(name, value.clone());
+            }
+        }
+        let own = fan_out.child_context_seed.iter().chain(&child.part.variables);
+        for (name, value) in own {
+            request = request.variable(name, value.clone());
+        }
+        let agent = child.part.initial_agent.as_deref().map(Arc::from);
+        match agent.or_else(|| fan_out.child_initial_agent.clone()) {
+            Some(agent) => request.initial_agent(agent),
+            None => request,
+        }
+    }
+
+    fn failure(&self, results: &[Option<ChildResult>]) -> Error {
+        let id = &self.journey.id;
+        Error::orchestration(format!("journey `{id}`: {}", failures(results).join("; ")))
+    }
+
+    /// Puts what the children gave where the chat finds it.
+    fn arrive(&self, results: &[ChildResult], late: bool, usage: Usage) -> Arrived {
+        let fan_in = &self.journey.fan_in;
+        let merged = merge(fan_in.merge_mode, results);
+        let told = format!("Results of `{}`: {merged}", self.journey.id);
+        self.chat.set_variables([(fan_in.inject_as.clone(), merged)]);
+        let succeeded = results.iter().filter(|child| child.is_ok()).count();
+        self.cast.host.announce("journey.fan_in", || {
+            json!({
+                "journey": self.journey.id,
+                "cycle": self.cycle,
+                "succeeded": succeeded,
+                "failed": results.len() - succeeded,
+                "timed_out": late,
+                "merge_mode": fan_in.merge_mode,
+                "inject_as": fan_in.inject_as,
+                "resume_agent": fan_in.resume_agent,
+            })
+        });
+        let count = results.len();
+        Arrived {
+            resume_agent: fan_in.resume_agent.clone(),
+            reason: format!("journey `{}`: {succeeded} of {count} succeeded", self.journey.id),
+            told,
+            usage,
+        }
+    }
+
+    /// Asks the person what to do about those that failed. What is not understood is asked again.
+    async fn ask(&self, results: &[Option<ChildResult>]) -> Result<Wish, Error> {
+        let Some(user) = &self.cast.user else {
+            return Err(self.failure(results));
+        };
+        let id = &self.journey.id;
+        let failures = failures(results).join("; ");
+        let mut question = format!(
+            "Some parts of `{id}` failed: {failures}. Go on with what there is (resume), try those \
+             again (retry), or stop (fail)?"
+        );
+        for _ in 0..3 {
+            user.announce("select_speaker", || json!({ "agent": "user", "reason": question }));
+            let report = user.request(question.as_str()).in_chat(self.chat).run().await;
+            if self.cast.token.is_cancelled() {
+                return Err(Error::cancelled());
+            }
+            match report?.output().trim().to_ascii_lowercase().as_str() {
+                "resume" | "continue" | "go on" | "yes" | "y" => return Ok(Wish::Resume),
+                "retry" | "again" => return Ok(Wish::Retry),
+                "fail" | "stop" | "no" | "n" => return Ok(Wish::Fail),
+                _ => question = "Answer resume, retry or fail.".to_owned(),
+            }
+        }
+        Ok(Wish::Fail)
+    }
+}
+
+/// What the person wants.
+enum Wish {
+    Resume,
+    Retry,
+    Fail,
+}
+
+fn is_ok(result: &Option<ChildResult>) -> bool {
+    result.as_ref().is_some_and(ChildResult::is_ok)
+}
+
+fn failures(results: &[Option<ChildResult>]) -> Vec<String> {
+    let failed = results.iter().flatten().filter_map(|child| {
+        let error = child.output.as_ref().err()?;
+        Some(format!("{} {}: {error}", child.name, child.status))
+    });
+    failed.collect()
+}

@@ -1,0 +1,137 @@
+//! The platform's own lifecycle tools: a line when a chat begins, and one when it is over.
+
+use super::{LifecycleCall, LifecycleTool, Run, Trigger};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+use tenure_core::InstanceId;
+use tenure_core::event::LogStream;
+use tenure_core::hook::Origin;
+use tenure_hosts::PythonFunction;
+use tokio::time::Instant;
+
+/// The file beneath the root of a project whose functions stand in for the platform's own.
+const FILE: &str = "logs/workflow_lifecycle.py";
+const DEFAULTS: [(Trigger, &str); 2] =
+    [(Trigger::BeforeChat, "log_workflow_start"), (Trigger::AfterChat, "log_workflow_completion")];
+
+/// The tools that every workflow has: `log_workflow_start` and `log_workflow_completion`.
+///
+/// `replaced` gives the function of the project's own `logs/workflow_lifecycle.py` that stands in
+/// for the one of this name, if there is one.
+pub fn platform_defaults(
+    replaced: impl Fn(&'static str) -> Option<PythonFunction>,
+) -> Vec<LifecycleTool> {
+    let tool = |(trigger, name)| {
+        let mut tool = match replaced(name) {
+            Some(function) => {
+                let mut tool = LifecycleTool::new(trigger, name, Run::Python(function));
+                tool.file = FILE.into();
+                tool
+            }
+            None => LifecycleTool::new(trigger, name, Run::Platform),
+        };
+        tool.function = name.into();
+        tool.origin = Origin::Platform;
+        tool
+    };
+    DEFAULTS.into_iter().map(tool).collect()
+}
+
+/// When the chats began that go on, by the agent that stands for each.
+#[derive(Clone, Default)]
+pub(super) struct Clocks(Arc<Mutex<BTreeMap<InstanceId, Instant>>>);
+
+/// Logs the line of a chat's begin or end.
+pub(super) struct Line {
+    name: Arc<str>,
+    clocks: Clocks,
+}
+
+impl Line {
+    pub(super) fn new(name: Arc<str>, clocks: Clocks) -> Self {
+        Self { name, clocks }
+    }
+
+    pub(super) fn say(&self, call: &LifecycleCall<'_>) -> Value {
+        let text = |key: &str| {
+            let value = call.variables().and_then(|variables| variables.get(key));
+            match value {
+                Some(Value::String(text)) if !text.is_empty() => text,
+                Some(Value::Null | Value::String(_)) | None => "-".to_owned(),
+                Some(other) => other.to_string(),
+            }
+        };
+        let (workflow, chat) = (text("workflow_name"), text("chat_id"));
+        let timestamp = timestamp(SystemTime::now());
+        let id = call.cx().instance_id();
+        let mut clocks = self.clocks.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (line, result) = match call.outcome() {
+            None => {
+                clocks.insert(id, Instant::now());
+                let (user, app) = (text("user_id"), text("app_id"));
+                let line = format!(
+                    "🚀 Workflow Initialized | workflow={workflow} | chat={chat} | user={user} | \
+                     app={app} | timestamp={timestamp}"
+                );
+                (line, Value::Null)
+            }
+            Some(outcome) => {
+                let took = clocks.remove(&id).map_or(Duration::ZERO, |since| since.elapsed());
+                let seconds = took.as_secs_f64();
+                let word =
+                    if outcome.is_ok() { "✅ Workflow Completed" } else { "⛔ Workflow Ended" };
+                let how = match outcome.is_ok() {
+                    true => String::new(),
+                    false => format!(" | outcome={outcome}"),
+                };
+                let line = format!(
+                    "{word} | workflow={workflow} | chat={chat}{how} | duration={seconds:.2}s | \
+                     timestamp={timestamp}"
+                );
+                (line, json!({ "duration_s": (seconds * 100.0).round() / 100.0 }))
+            }
+        };
+        drop(clocks);
+        call.cx().log(&self.name, LogStream::Host, &line);
+        result
+    }
+}
+
+/// The time in UTC, as in `2025-10-10T14:32:15.123Z`.
+fn timestamp(now: SystemTime) -> String {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (seconds, millis) = (since.as_secs(), since.subsec_millis());
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since the first of March of the year 0, in eras of 400 years.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_is_the_time_in_utc() {
+        for (millis, expected) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_760_106_735_123, "2025-10-10T14:32:15.123Z"),
+            (1_709_164_800_000, "2024-02-29T00:00:00.000Z"),
+        ] {
+            let at = SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+            assert_eq!(timestamp(at), expected);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! From message hooks to entries of chains.
+
+use super::{MessageHook, MessageHookType};
+use crate::lifecycle::USER;
+use tenure_cards::build::{Attached, AttachedEntry};
+use tenure_core::hook::{Origin, Point, Policy, hook};
+use tenure_hosts::{MessageHookKind, PythonHost};
+
+/// What an agent gets that may speak: the message hooks that concern it, in their order.
+///
+/// A failure aborts the turn: a hook that takes something out of a message must not let it through
+/// because it fails. What a person says passes through at the end of their turn, where a failure
+/// holds nothing back.
+pub fn of_agent(hooks: &[MessageHook], agent: &str, python: &PythonHost) -> Attached {
+    let mut made = Attached::new();
+    for declared in hooks.iter().filter(|hook| hook.concerns(agent)) {
+        made.python = true;
+        made.entries.push(entry(declared, agent, python));
+    }
+    // Wraps see an answer innermost first, and ends come last to first: so that what is sent passes
+    // through the hooks in their order, those stand the other way round.
+    let sent = |entry: &AttachedEntry| {
+        let points = entry.registration.points();
+        points.contains(Point::WrapModelCall) || points.contains(Point::AfterAgent)
+    };
+    let (mut ends, begins): (Vec<_>, Vec<_>) = made.entries.into_iter().partition(sent);
+    ends.reverse();
+    ends.extend(begins);
+    made.entries = ends;
+    made
+}
+
+fn entry(declared: &MessageHook, agent: &str, python: &PythonHost) -> AttachedEntry {
+    let kind = match declared.kind {
+        MessageHookType::ProcessMessageBeforeSend => MessageHookKind::BeforeSend,
+        MessageHookType::UpdateAgentState => MessageHookKind::UpdateAgentState,
+        MessageHookType::ProcessLastReceivedMessage => MessageHookKind::LastReceived,
+        MessageHookType::ProcessAllMessagesBeforeReply => MessageHookKind::BeforeReply,
+    };
+    let name = format!("hooks.{}", declared.name);
+    let mut own = python.message_hook(kind, declared.function.clone()).named(name.as_str());
+    let is_person = agent == USER;
+    if is_person {
+        own = own.at_end();
+    }
+    let mut registration = hook(own);
+    if !registration.points().contains(Point::AfterAgent) {
+        registration = registration.policy(declared.policy.unwrap_or(Policy::Abort));
+    }
+    if let Some(limit) = declared.timeout {
+        registration = registration.limited(limit);
+    }
+    // The person is asked by a hook of the platform's, and these stand around it.
+    registration = match is_person {
+        true => registration.origin(Origin::Platform).order(-1),
+        false => registration.origin(Origin::Workflow),
+    };
+    let file = declared.function.file.path().file_name().unwrap_or_default().to_string_lossy();
+    let runs = format!("{file}:{}", declared.function.name);
+    let entry = AttachedEntry::new(name, registration, runs);
+    match &declared.declared {
+        Some(place) => entry.declared(&**place),
+        None => entry,
+    }
+}

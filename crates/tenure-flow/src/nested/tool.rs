@@ -1,0 +1,140 @@
+//! The tool that runs a chat of another flow.
+
+use super::child_context;
+use super::failed::InnerFailed;
+use crate::chat::{ChatReport, ChatStatus, with_cancel};
+use crate::flow::Flow;
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tenure_core::context::{ExecutionContext, ToolCx};
+use tenure_core::message::ToolStatus;
+use tenure_core::model::Usage;
+use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+use tenure_core::{CancelToken, InstanceId};
+
+/// Runs a chat of a flow. The call is over when the chat is.
+pub(super) struct FlowTool {
+    flow: Flow,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    costs: Arc<Costs>,
+}
+
+impl FlowTool {
+    pub(super) fn new(flow: Flow, inputs: Vec<String>, outputs: Vec<String>) -> Self {
+        Self { flow, inputs, outputs, costs: Arc::default() }
+    }
+
+    pub(super) fn name(&self) -> String {
+        let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        format!("workflow_{}", self.flow.name().chars().map(legal).collect::<String>())
+    }
+
+    pub(super) fn costs(&self) -> Arc<Costs> {
+        self.costs.clone()
+    }
+
+    async fn run(&self, cx: &ToolCx<'_>, message: &str) -> ChatReport {
+        let outer = cx.chat_id().unwrap_or("chat");
+        // The turns of one instance are numbered, so the same script gives the same ids.
+        let number = cx.agent().metrics().total_requests + 1;
+        let context = match cx.context() {
+            Some(context) => child_context(context, cx.agent_name()),
+            None => child_context(&ExecutionContext::unique(), cx.agent_name()),
+        };
+        let token = CancelToken::new();
+        let mut request = self
+            .flow
+            .chat()
+            .id(format!("{outer}/{}/{number}", cx.agent_name()))
+            .message(message)
+            .context(context)
+            .cancel_on(&token);
+        if let Some(variables) = cx.chat_variables() {
+            let text = |name: &str| match variables.get(name) {
+                Some(Value::String(text)) => text,
+                _ => String::new(),
+            };
+            request = request.app(text("app_id")).user(text("user_id"));
+            for name in &self.inputs {
+                if let Some(value) = variables.get(name) {
+                    request = request.variable(name, value);
+                }
+            }
+        }
+        with_cancel(pin!(request.run()), cx.cancelled(), || token.cancel()).await
+    }
+
+    /// Hands out what the outer chat is to have of the inner one.
+    fn hand_out(&self, cx: &ToolCx<'_>, report: &ChatReport) -> Result<(), ToolError> {
+        let Some(variables) = cx.chat_variables() else { return Ok(()) };
+        let given = self.outputs.iter().filter_map(|name| {
+            report.variables.get(name).map(|value| (name.clone(), value.clone()))
+        });
+        let given: Vec<_> = given.collect();
+        if given.is_empty() {
+            return Ok(());
+        }
+        variables.update(given).map_err(ToolError::ends_turn)
+    }
+}
+
+#[async_trait]
+impl Tool for FlowTool {
+    fn spec(&self) -> ToolSpec {
+        let description = format!("Run the workflow {}", self.flow.name());
+        ToolSpec::new(self.name(), description).parameters(json!({
+            "type": "object",
+            "properties": {
+                "message": { "type": "string", "description": "What the user says first" },
+            },
+            "required": ["message"],
+            "additionalProperties": false,
+        }))
+    }
+
+    async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        let Some(message) = arguments["message"].as_str() else {
+            return Err(ToolError::new("argument `message` is missing, or not a string"));
+        };
+        let report = self.run(&cx, message).await;
+        self.costs.put(cx.instance_id(), report.usage);
+        match report.status {
+            ChatStatus::Completed => {
+                self.hand_out(&cx, &report)?;
+                Ok(ToolOutput::text(report.output))
+            }
+            ChatStatus::Cancelled if cx.is_cancelled() => {
+                let content = "the workflow was cancelled".to_owned();
+                Ok(ToolOutput { content, status: ToolStatus::Cancelled })
+            }
+            _ => Err(ToolError::ends_turn(InnerFailed::new(&report))),
+        }
+    }
+
+    /// As long as its agents may take to end: their ends and their shutdowns.
+    fn cancel_grace(&self) -> Duration {
+        self.flow.longest_end()
+    }
+}
+
+/// What the chats of an agent's turn cost, until its model says so.
+#[derive(Default)]
+pub(super) struct Costs(Mutex<HashMap<InstanceId, Usage>>);
+
+impl Costs {
+    fn put(&self, instance: InstanceId, usage: Usage) {
+        let mut costs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What a turn left behind that failed is not this one's.
+        costs.insert(instance, usage);
+    }
+
+    pub(super) fn take(&self, instance: InstanceId) -> Usage {
+        let mut costs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        costs.remove(&instance).unwrap_or_default()
+    }
+}

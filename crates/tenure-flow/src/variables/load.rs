@@ -1,0 +1,225 @@
+//! The values that a chat begins with.
+
+use super::plan::OVERVIEWS;
+use super::{File, FileFormat, Kind, Refresh, Session, Source, Variables};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_cards::Report;
+use tenure_cards::project::{ConfineError, confine};
+use tenure_cards::source::{self, MAX_FILE, Span};
+use tenure_core::Error;
+
+/// Says that chats get the overviews.
+const CONTEXT_AWARE: &str = "CONTEXT_AWARE";
+
+/// What the platform knows of a chat.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RuntimeKeys {
+    /// The workflow.
+    pub workflow_name: String,
+    /// The app that it runs in.
+    pub app_id: String,
+    /// Who it is for.
+    pub user_id: String,
+    /// The chat.
+    pub chat_id: String,
+}
+
+impl RuntimeKeys {
+    /// The keys of a chat.
+    pub fn new(
+        workflow_name: impl Into<String>,
+        app_id: impl Into<String>,
+        user_id: impl Into<String>,
+        chat_id: impl Into<String>,
+    ) -> Self {
+        Self {
+            workflow_name: workflow_name.into(),
+            app_id: app_id.into(),
+            user_id: user_id.into(),
+            chat_id: chat_id.into(),
+        }
+    }
+
+    /// The keys as variables.
+    pub(super) fn values(&self) -> [(&'static str, &str); 4] {
+        [
+            ("workflow_name", &self.workflow_name),
+            ("app_id", &self.app_id),
+            ("user_id", &self.user_id),
+            ("chat_id", &self.chat_id),
+        ]
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.values().into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+}
+
+impl Variables {
+    /// Opens the variables of a chat, before its agents start: reads the environment, the files and
+    /// the databases, and computes what follows. `given` are values that the chat is to begin with;
+    /// those of states and documents take the place of their defaults, and what is not declared is
+    /// scratch.
+    ///
+    /// The values are in [`Session::values`], the system's own not among them.
+    pub async fn open(
+        self: &Arc<Self>,
+        keys: RuntimeKeys,
+        given: BTreeMap<String, Value>,
+    ) -> Result<Session, Error> {
+        let mut values: BTreeMap<String, Value> = BTreeMap::new();
+        for (name, value) in keys.values() {
+            values.insert(name.to_owned(), value.into());
+        }
+        for (name, value) in given {
+            let value = self.accept(&name, value)?;
+            values.insert(name, value);
+        }
+        self.load_plain(&mut values)?;
+        self.load_files(&mut values).await?;
+        let session = Session::new(self.clone(), keys);
+        session.load_data(&mut values).await?;
+        self.compute_all(&mut values).map_err(Error::invalid)?;
+        session.opened(values);
+        Ok(session)
+    }
+
+    /// Whether a chat may begin with this value.
+    fn accept(&self, name: &str, value: Value) -> Result<Value, Error> {
+        if !self.accepts(name) {
+            let from = self.get(name).map_or("the platform", |it| it.source.as_str());
+            return Err(Error::invalid(format!(
+                "context variable `{name}` cannot be given to a chat: it comes from {from}"
+            )));
+        }
+        let Some(definition) = self.get(name) else { return Ok(value) };
+        definition.kind.coerce(value).map_err(|error| {
+            Error::invalid(format!("context variable `{name}`, given to the chat: {error}"))
+        })
+    }
+
+    fn load_plain(&self, values: &mut BTreeMap<String, Value>) -> Result<(), Error> {
+        let mut wrong = Vec::new();
+        for definition in &self.definitions {
+            let (name, kind) = (&definition.name, definition.kind);
+            let value = match &definition.source {
+                Source::Static(value) => Ok(value.clone()),
+                Source::State(_) if values.contains_key(name) => continue,
+                Source::State(state) => kind.coerce(state.default.clone()),
+                Source::Config(config) => match self.environ.value(&config.env_var) {
+                    // The value may be a secret, so it is not shown.
+                    Some(text) => kind
+                        .read(&text)
+                        .map_err(|_| format!("{} is not {}", config.env_var, kind.described())),
+                    None => match &config.default {
+                        Some(default) => kind.coerce(default.clone()),
+                        None if config.required => Err(format!(
+                            "the environment variable {} is not set; set it, or give the variable \
+                             a default",
+                            config.env_var
+                        )),
+                        None => Ok(Value::Null),
+                    },
+                },
+                _ => continue,
+            };
+            match value {
+                Ok(value) => {
+                    values.insert(name.clone(), value);
+                }
+                Err(error) => wrong.push(format!("context variable `{name}`: {error}")),
+            }
+        }
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(Error::invalid(wrong.join("; "))),
+        }
+    }
+
+    async fn load_files(&self, values: &mut BTreeMap<String, Value>) -> Result<(), Error> {
+        let is_set = |text: String| Kind::Bool.read(&text) == Ok(Value::Bool(true));
+        let aware = self.aware || self.environ.value(CONTEXT_AWARE).is_some_and(is_set);
+        let mut wanted: Vec<(String, Kind, File)> = Vec::new();
+        for definition in &self.definitions {
+            if let Source::File(file) = &definition.source {
+                wanted.push((definition.name.clone(), definition.kind, file.clone()));
+            }
+        }
+        if aware {
+            for (name, path) in OVERVIEWS.iter().zip(&self.overviews) {
+                if let Some(path) = path {
+                    let file = File::new(path, FileFormat::Text);
+                    wanted.push(((*name).to_owned(), Kind::Str, file));
+                }
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (root, folder) = (self.root.clone(), self.folder.clone());
+        let read = tokio::task::spawn_blocking(move || {
+            wanted
+                .into_iter()
+                .map(|(name, kind, file)| match read(&root, &folder, &file, kind) {
+                    Ok(value) => Ok((name, value)),
+                    Err(error) => Err(format!("context variable `{name}`: {error}")),
+                })
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let read = read.await.map_err(|_| Error::orchestration("files could not be read"))?;
+        values.extend(read.map_err(Error::invalid)?);
+        Ok(())
+    }
+
+    /// Whether a reference is read when a chat starts.
+    pub(super) fn is_read_at_start(refresh: Refresh) -> bool {
+        refresh != Refresh::OnDemand
+    }
+}
+
+/// Reads a file of the project.
+fn read(root: &Path, folder: &Path, file: &File, kind: Kind) -> Result<Value, String> {
+    let shown = file.path.display();
+    let path = match confine(root, folder, &file.path) {
+        Ok(path) => path,
+        Err(ConfineError::Missing) if file.default.is_some() || !file.required => {
+            return kind.coerce(file.default.clone().unwrap_or_default());
+        }
+        Err(error) => return Err(format!("the file `{shown}` {error}")),
+    };
+    let text = read_text(&path).map_err(|error| format!("the file `{shown}` {error}"))?;
+    let value = match file.format {
+        FileFormat::Text => return kind.read(&text),
+        FileFormat::Json => serde_json::from_str(&text)
+            .map_err(|error| format!("the file `{shown}` is no JSON: {error}"))?,
+        FileFormat::Yaml => {
+            let mut report = Report::new();
+            let length = text.len();
+            let source = Arc::new(source::Source::new(file.path.clone(), text));
+            let node = source::parse_yaml(&source, Span::new(0, length), &mut report);
+            if let Some(problem) =
+                report.iter().find(|it| it.severity == tenure_cards::Severity::Error)
+            {
+                let line = source.line_col(problem.span.start as usize).line;
+                let message = &problem.message;
+                return Err(format!("the file `{shown}` is no YAML: line {line}: {message}"));
+            }
+            node.map(|node| node.to_json()).unwrap_or_default()
+        }
+    };
+    kind.coerce(value).map_err(|error| format!("the file `{shown}`: {error}"))
+}
+
+fn read_text(path: &PathBuf) -> Result<String, String> {
+    let size = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?.len();
+    if size > MAX_FILE as u64 {
+        return Err(format!("has {size} bytes; {MAX_FILE} are the most that is read"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| "is not utf-8".to_owned())?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}

@@ -1,0 +1,367 @@
+//! The variables of one chat: what is read again and what is written, and when.
+
+use super::database::{Database, Document, Query};
+use super::trigger::{CONTEXT_CHANGED, Change};
+use super::{
+    DataEntity, DataReference, Definition, Kind, PersistTo, Refresh, RuntimeKeys, Source,
+    Variables, WriteStrategy, template,
+};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenure_core::Error;
+use tenure_core::chat::Chat;
+
+/// The most documents that a variable holds.
+const MOST_DOCUMENTS: usize = 1000;
+
+/// The variables of one chat, between its start and its end. Whoever runs the chat calls:
+///
+/// 1. [`Variables::open`] before the agents start, and gives [`Session::values`] to the chat;
+/// 2. [`Session::before_turn`] before every turn, the person's too;
+/// 3. [`Session::after_message`] with what was said, before it is shown;
+/// 4. [`Session::after_turn`] after every turn, however it ended;
+/// 5. [`Session::finish`] after the last turn, and once more after the chat's own ends.
+pub struct Session {
+    variables: Arc<Variables>,
+    keys: RuntimeKeys,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    values: BTreeMap<String, Value>,
+    /// Who spoke last: when somebody else begins, a phase is over.
+    speaker: Option<String>,
+    /// What the databases have of the variables that are written.
+    written: BTreeMap<String, Value>,
+}
+
+/// When documents are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Turn,
+    Phase,
+    End,
+}
+
+impl Session {
+    pub(super) fn new(variables: Arc<Variables>, keys: RuntimeKeys) -> Self {
+        Self { variables, keys, kept: Mutex::default() }
+    }
+
+    pub(super) fn opened(&self, mut values: BTreeMap<String, Value>) {
+        for key in Chat::system_keys() {
+            values.remove(*key);
+        }
+        self.kept().values = values;
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The values that the chat begins with.
+    pub fn values(&self) -> BTreeMap<String, Value> {
+        self.kept().values.clone()
+    }
+
+    /// What is declared.
+    pub fn variables(&self) -> &Arc<Variables> {
+        &self.variables
+    }
+
+    /// A turn of this agent is about to begin. If somebody else spoke before, that phase is over:
+    /// documents that are written with the phase are, and references that are read with the phase
+    /// are read again; and so are those that are read on demand, if the agent gets to see them.
+    pub async fn before_turn(&self, chat: &Chat, agent: &str) -> Result<(), Error> {
+        let is_new = {
+            let mut kept = self.kept();
+            let is_new = kept.speaker.as_deref() != Some(agent);
+            if is_new {
+                kept.speaker = Some(agent.to_owned());
+            }
+            is_new
+        };
+        if !self.variables.uses_data {
+            return Ok(());
+        }
+        self.write(chat, if is_new { Moment::Phase } else { Moment::Turn }).await?;
+        let is_exposed = |it: &Definition| {
+            self.variables.exposed_to(agent).any(|exposed| exposed.name == it.name)
+        };
+        self.refresh_where(chat, |definition, reference| match reference.refresh {
+            Refresh::Once => false,
+            Refresh::PerPhase => is_new,
+            Refresh::OnDemand => is_exposed(definition),
+        })
+        .await
+    }
+
+    /// Somebody has said something: changes what that changes and announces it. The result is
+    /// whether people do not get to see the message.
+    pub fn after_message(&self, chat: &Chat, agent: &str, text: &str) -> Result<bool, Error> {
+        let heard = self.variables.after_message(&chat.context_variables(), agent, text)?;
+        announce(chat, &heard.changes);
+        Ok(heard.hidden)
+    }
+
+    /// A turn is over: writes what is written at once.
+    pub async fn after_turn(&self, chat: &Chat) -> Result<(), Error> {
+        match self.variables.uses_data {
+            true => self.write(chat, Moment::Turn).await,
+            false => Ok(()),
+        }
+    }
+
+    /// The last turn is over: writes everything that is not written yet.
+    pub async fn finish(&self, chat: &Chat) -> Result<(), Error> {
+        match self.variables.uses_data {
+            true => self.write(chat, Moment::End).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Reads a reference again.
+    pub async fn refresh(&self, chat: &Chat, name: &str) -> Result<(), Error> {
+        if !matches!(self.variables.get(name).map(|it| &it.source), Some(Source::DataReference(_)))
+        {
+            return Err(Error::invalid(format!(
+                "context variable `{name}` is no data_reference; only those are read again"
+            )));
+        }
+        self.refresh_where(chat, |definition, _| definition.name == name).await
+    }
+
+    async fn refresh_where(
+        &self,
+        chat: &Chat,
+        is_due: impl Fn(&Definition, &DataReference) -> bool,
+    ) -> Result<(), Error> {
+        let mut current = None;
+        let mut patch = Vec::new();
+        for definition in &self.variables.definitions {
+            let Source::DataReference(reference) = &definition.source else { continue };
+            if !is_due(definition, reference) {
+                continue;
+            }
+            let current = current.get_or_insert_with(|| chat.variables());
+            let value = self.read(definition, reference, current).await?;
+            if current.get(&definition.name) != Some(&value) {
+                current.insert(definition.name.clone(), value.clone());
+                patch.push((definition.name.clone(), value));
+            }
+        }
+        if patch.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = patch.iter().map(|(name, _)| name.clone()).collect();
+        let before = chat.variables();
+        let mut after = before.clone();
+        after.extend(patch.iter().cloned());
+        self.variables.follow(&names, &mut after).map_err(Error::invalid)?;
+        chat.set_variables(patch);
+        let after = chat.variables();
+        announce(chat, &self.variables.changes(&before, &after, &names, "data_reference"));
+        Ok(())
+    }
+
+    /// Reads what the databases have, for a chat that starts.
+    pub(super) async fn load_data(
+        &self,
+        values: &mut BTreeMap<String, Value>,
+    ) -> Result<(), Error> {
+        if let Some((database, variable)) = self.variables.missing_databases().into_iter().next() {
+            return Err(Error::invalid(format!(
+                "context variable `{variable}` needs the database `{database}`, which there is \
+                 not; declare it in tenure.toml: [databases.{database}] with its path"
+            )));
+        }
+        for definition in &self.variables.definitions {
+            let value = match &definition.source {
+                Source::DataReference(it) if Variables::is_read_at_start(it.refresh) => {
+                    self.read(definition, it, values).await?
+                }
+                Source::DataReference(it) => it.default.clone().unwrap_or_default(),
+                Source::DataEntity(entity) => {
+                    let value = self.read_entity(definition, entity).await?;
+                    self.kept().written.insert(definition.name.clone(), value.clone());
+                    if values.contains_key(&definition.name) {
+                        continue;
+                    }
+                    value
+                }
+                _ => continue,
+            };
+            values.insert(definition.name.clone(), value);
+        }
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        definition: &Definition,
+        reference: &DataReference,
+        values: &BTreeMap<String, Value>,
+    ) -> Result<Value, Error> {
+        let name = &definition.name;
+        let wrong =
+            |error: String| Error::orchestration(format!("context variable `{name}`: {error}"));
+        let query = match reference.query_template.is_empty() {
+            true => Query::new().with("app_id", &*self.keys.app_id),
+            false => template::fill(&reference.query_template, values).map_err(wrong)?,
+        };
+        let limit = if definition.kind == Kind::List { MOST_DOCUMENTS } else { 1 };
+        let database = self.database(name, &reference.database_name)?;
+        let found = database.find(&reference.collection, &query, limit).await;
+        let found = found.map_err(|error| wrong(error.to_string()))?;
+        let value = value_of(definition.kind, reference, found);
+        definition.kind.coerce(value).map_err(wrong)
+    }
+
+    async fn read_entity(
+        &self,
+        definition: &Definition,
+        entity: &DataEntity,
+    ) -> Result<Value, Error> {
+        let name = &definition.name;
+        let wrong = |error| Error::orchestration(format!("context variable `{name}`: {error}"));
+        let database = self.database(name, &entity.database_name)?;
+        for index in &entity.indexes {
+            database.index(&entity.collection, index).await.map_err(wrong)?;
+        }
+        // A field of the document's own says nothing before there is a document.
+        let Some(key) = self.keys.get(&entity.search_by) else { return Ok(Value::Null) };
+        let query = Query::new().with(&*entity.search_by, key);
+        let found = database.find(&entity.collection, &query, 1).await.map_err(wrong)?;
+        Ok(found.into_iter().next().map_or(Value::Null, Value::Object))
+    }
+
+    async fn write(&self, chat: &Chat, moment: Moment) -> Result<(), Error> {
+        for definition in &self.variables.definitions {
+            let is_due = match &definition.source {
+                Source::DataEntity(entity) => match entity.write {
+                    WriteStrategy::Immediate => true,
+                    WriteStrategy::OnPhaseTransition => moment != Moment::Turn,
+                    WriteStrategy::OnWorkflowEnd => moment == Moment::End,
+                },
+                Source::Computed(computed) => computed.persist_to.is_some(),
+                _ => false,
+            };
+            if !is_due {
+                continue;
+            }
+            let name = &definition.name;
+            let value = chat.variable(name).unwrap_or_default();
+            if self.kept().written.get(name) == Some(&value) {
+                continue;
+            }
+            match &definition.source {
+                Source::DataEntity(entity) => self.write_entity(name, entity, &value).await?,
+                Source::Computed(computed) => {
+                    if let Some(to) = &computed.persist_to {
+                        self.write_computed(name, to, &value).await?;
+                    }
+                }
+                _ => continue,
+            }
+            self.kept().written.insert(name.clone(), value);
+        }
+        Ok(())
+    }
+
+    async fn write_entity(
+        &self,
+        name: &str,
+        entity: &DataEntity,
+        value: &Value,
+    ) -> Result<(), Error> {
+        // A document is written, and not taken away.
+        let Value::Object(document) = value else { return Ok(()) };
+        let mut document = document.clone();
+        let by = &entity.search_by;
+        let key = match self.keys.get(by) {
+            Some(key) => {
+                document.insert(by.clone(), key.into());
+                Value::from(key)
+            }
+            None => match document.get(by) {
+                Some(key) if !key.is_null() => key.clone(),
+                _ => {
+                    return Err(Error::orchestration(format!(
+                        "context variable `{name}` cannot be written: its documents are searched \
+                         by `{by}`, and this one has none"
+                    )));
+                }
+            },
+        };
+        let query = Query::new().with(&**by, key);
+        let database = self.database(name, &entity.database_name)?;
+        database.put(&entity.collection, &query, &document).await.map_err(|error| {
+            Error::orchestration(format!("context variable `{name}` cannot be written: {error}"))
+        })
+    }
+
+    async fn write_computed(&self, name: &str, to: &PersistTo, value: &Value) -> Result<(), Error> {
+        let wrong = |error| {
+            Error::orchestration(format!("context variable `{name}` cannot be written: {error}"))
+        };
+        let key = self.keys.get(&to.search_by).unwrap_or_default();
+        let database = self.database(name, &to.database_name)?;
+        let query = Query::new().with(&*to.search_by, key);
+        let mut fields: Document = Map::new();
+        fields.insert(name.to_owned(), value.clone());
+        if database.update(&to.collection, &query, &fields).await.map_err(wrong)? > 0 {
+            return Ok(());
+        }
+        fields.insert(to.search_by.clone(), key.into());
+        database.insert(&to.collection, &fields).await.map_err(wrong)
+    }
+
+    fn database(&self, variable: &str, name: &str) -> Result<&Arc<dyn Database>, Error> {
+        self.variables.databases.get(name).ok_or_else(|| {
+            Error::invalid(format!(
+                "context variable `{variable}` needs the database `{name}`, which there is not"
+            ))
+        })
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("chat", &self.keys.chat_id).finish_non_exhaustive()
+    }
+}
+
+fn announce(chat: &Chat, changes: &[Change]) {
+    for change in changes {
+        chat.announce(CONTEXT_CHANGED, || change.data());
+    }
+}
+
+/// What a variable is of what was found.
+fn value_of(kind: Kind, reference: &DataReference, found: Vec<Document>) -> Value {
+    let fields = &reference.fields;
+    let picked = |mut document: Document| {
+        if !fields.is_empty() {
+            document.retain(|name, _| fields.contains(name));
+        }
+        document
+    };
+    if kind == Kind::List {
+        let single = |mut document: Document| document.remove(&fields[0]).unwrap_or_default();
+        return match fields.len() {
+            1 => found.into_iter().map(single).collect(),
+            _ => found.into_iter().map(|it| Value::Object(picked(it))).collect(),
+        };
+    }
+    let Some(mut document) = found.into_iter().next() else {
+        return reference.default.clone().unwrap_or_default();
+    };
+    match (kind, fields.as_slice()) {
+        (Kind::Dict, _) => Value::Object(picked(document)),
+        (_, [only]) => document.remove(only).unwrap_or_default(),
+        _ => Value::Object(picked(document)),
+    }
+}

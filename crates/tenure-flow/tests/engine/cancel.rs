@@ -1,0 +1,174 @@
+//! A cancel, wherever the chat stands: it ends at once, and in order.
+
+use crate::support::{Log, Plan, Spy, agent};
+use async_trait::async_trait;
+use std::time::Duration;
+use tenure_core::agent::Agent;
+use tenure_core::ask::Ask;
+use tenure_core::chat::ChatEnd;
+use tenure_core::context::{ChatCx, InstanceCx};
+use tenure_core::hook::{AgentLifecycle, Flow as Go, HookError, Point, Points};
+use tenure_core::model::ModelErrorKind;
+use tenure_core::{CancelToken, Error};
+use tenure_flow::contract::{ErrorStrategy, Stage};
+use tenure_flow::route::{RouteCx, Router, RoutingDecision};
+use tenure_flow::{ChatReport, ChatStatus, Flow};
+use tenure_models::{Failing, Hanging, Passthrough};
+use tokio::time::Instant;
+
+const SOON: Duration = Duration::from_secs(2);
+
+/// Runs a chat, cancels it after two seconds of its time, and says how long it took then.
+async fn cancelled(flow: &Flow) -> (ChatReport, Duration) {
+    let token = CancelToken::new();
+    let cancel = async {
+        tokio::time::sleep(SOON).await;
+        token.cancel();
+        Instant::now()
+    };
+    let chat = async {
+        let report = flow.chat().message("go").cancel_on(&token).run().await;
+        (report, Instant::now())
+    };
+    let ((report, ended), at) = tokio::join!(chat, cancel);
+    (report, ended.saturating_duration_since(at))
+}
+
+/// Waits at one point for ever.
+struct Waits(Point);
+
+#[async_trait]
+impl AgentLifecycle for Waits {
+    fn points(&self) -> Points {
+        self.0.into()
+    }
+
+    fn name(&self) -> &str {
+        "waits"
+    }
+
+    async fn on_start(&self, _cx: InstanceCx<'_>) -> Result<(), HookError> {
+        std::future::pending().await
+    }
+
+    async fn before_chat(&self, _cx: ChatCx<'_>) -> Result<Go, HookError> {
+        std::future::pending().await
+    }
+
+    async fn after_chat(&self, cx: ChatCx<'_>, _end: &ChatEnd) -> Result<(), HookError> {
+        cx.ask(Ask::input("may I go?")).await?;
+        Ok(())
+    }
+}
+
+/// Never decides; by itself, or because its helper never answers.
+struct Undecided(Option<&'static str>);
+
+#[async_trait]
+impl Router for Undecided {
+    async fn route(&self, cx: &RouteCx<'_>) -> Result<RoutingDecision, Error> {
+        if let Some(helper) = self.0 {
+            cx.consult(helper, "who?".to_owned()).await?;
+        }
+        std::future::pending().await
+    }
+
+    fn name(&self) -> &str {
+        "undecided"
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_a_chat_at_once_wherever_it_stands() {
+    for place in
+        ["start", "before_chat", "turn", "route", "consult", "ask", "backoff", "after_chat"]
+    {
+        let (mut log, spy) = (Log::new(), Spy::default());
+        let own = |builder: tenure_core::agent::AgentBuilder| {
+            builder.with_lifecycle(spy.clone()).blueprint().expect("it can be built")
+        };
+        let flow = Flow::builder("one").events(&log.bus).with_lifecycle(spy.clone());
+        let echo = || log.builder("a", Passthrough::new());
+        let flow = match place {
+            "start" => flow.agent(own(echo().with_lifecycle(Waits(Point::OnStart)))),
+            "before_chat" => flow.agent(own(echo())).with_lifecycle(Waits(Point::BeforeChat)),
+            "turn" => flow.agent(own(log.builder("a", Hanging::new()))),
+            "route" => flow.agent(own(echo())).router(Undecided(None)),
+            "consult" => flow
+                .agent(own(echo()))
+                .helper(own(log.builder("h", Hanging::new())))
+                .router(Undecided(Some("h"))),
+            "ask" => flow.agent(own(echo())).user(true).router(Plan::new(["user"])),
+            "backoff" => {
+                let hour = Duration::from_secs(3600);
+                let retry = ErrorStrategy::Retry { attempts: 3, backoff: hour };
+                let fails = log.builder("a", Failing::new(ModelErrorKind::Overloaded));
+                flow.agent(own(fails)).error_strategy(retry)
+            }
+            _ => flow
+                .agent(own(echo()))
+                .with_lifecycle(Waits(Point::AfterChat))
+                .router(Plan::new(["a"])),
+        };
+        let (report, took) = cancelled(&flow.build().expect("a flow")).await;
+        assert!(took < Duration::from_millis(10), "{place}: {took:?}");
+        let notes = spy.notes();
+        // What was over is over: a cancel in the ends changes nothing but that nobody waits.
+        let status = match place {
+            "after_chat" => ChatStatus::Completed,
+            _ => ChatStatus::Cancelled,
+        };
+        assert_eq!(report.status, status, "{place}: {:?}", report.error);
+        if status == ChatStatus::Cancelled {
+            assert_eq!(report.stage, Stage::Cancelled, "{place}");
+        }
+        assert_eq!(spy.count("start"), spy.count("shutdown"), "{place}: {notes:?}");
+        assert_eq!(spy.count("before_agent"), spy.count("after_agent"), "{place}: {notes:?}");
+        assert_eq!(spy.count("before_chat"), spy.count("after_chat"), "{place}: {notes:?}");
+        let names = log.names();
+        let at = |wanted: &str| names.iter().rposition(|name| *name == wanted);
+        assert!(at("agent.turn.ended") <= at("chat.ended"), "{place}: {names:?}");
+        assert!(at("chat.ended") < at("chat.status"), "{place}: {names:?}");
+        assert_eq!(spy.count("shutdown"), notes.len().min(spy.count("start")), "{place}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chat_that_is_given_up_ends_in_the_background_and_cancels_nobody_else() {
+    let spy = Spy::default();
+    let own = Agent::builder("a").model(Hanging::new()).with_lifecycle(spy.clone());
+    let flow = Flow::builder("one")
+        .agent(own.blueprint().expect("it can be built"))
+        .with_lifecycle(spy.clone());
+    let flow = flow.build().expect("a flow");
+    let token = CancelToken::new();
+    let chat = flow.chat().message("go").cancel_on(&token).run();
+    assert!(tokio::time::timeout(SOON, chat).await.is_err());
+    flow.settled().await;
+    assert!(!token.is_cancelled(), "the token is somebody else's");
+    let ends = ["after_agent a cancelled", "after_chat cancelled", "after_chat cancelled"];
+    assert_eq!(spy.notes()[spy.notes().len() - 4..][..3], ends, "{:?}", spy.notes());
+    assert_eq!(spy.notes().last().unwrap(), "shutdown a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_token_cancels_all_the_chats_it_was_handed_to_and_a_flow_all_of_its_own() {
+    let flow = Flow::builder("one").agent(agent("a", Hanging::new())).build().expect("a flow");
+    let token = CancelToken::new();
+    let chat = || flow.chat().message("go").cancel_on(&token).run();
+    let cancel = async {
+        tokio::time::sleep(SOON).await;
+        token.cancel();
+    };
+    let (first, second, ()) = tokio::join!(chat(), chat(), cancel);
+    assert_eq!([first.status, second.status], [ChatStatus::Cancelled; 2]);
+    // A chat that is begun with a cancelled token starts nobody.
+    let third = chat().await;
+    assert_eq!((third.status, third.turns), (ChatStatus::Cancelled, 0));
+    let cancel = async {
+        tokio::time::sleep(SOON).await;
+        flow.cancel();
+    };
+    let (fourth, ()) = tokio::join!(flow.run("go"), cancel);
+    assert_eq!(fourth.status, ChatStatus::Cancelled);
+}

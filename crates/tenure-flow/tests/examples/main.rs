@@ -1,0 +1,8 @@
+//! The workflows under `examples/workflows`, from their files to the report of a chat, with real
+//! Python: what they print, what they announce, and what they leave behind.
+
+mod desk;
+mod seeds;
+mod shape;
+mod support;
+mod whole;

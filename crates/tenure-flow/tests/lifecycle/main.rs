@@ -1,0 +1,10 @@
+//! Lifecycle tools and message hooks in chats of real agents, with real Python.
+
+mod commands;
+mod context;
+mod faults;
+mod life;
+mod messages;
+mod order;
+mod rust;
+mod support;

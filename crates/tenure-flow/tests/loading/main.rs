@@ -1,0 +1,6 @@
+//! Loading folders of workflows: what is wrong with broken ones, and what good ones mean.
+
+mod broken;
+mod fuzz;
+mod good;
+mod support;

@@ -1,0 +1,144 @@
+//! A conversation as a list of `{role, name, content}`, and back.
+
+use serde_json::{Value, json};
+use tenure_core::message::{Message, ToolCall, ToolResult, ToolStatus};
+use tenure_core::model::Messages;
+
+/// The conversation as functions see it.
+pub(super) fn told(messages: &Messages, agent: &str) -> Vec<Value> {
+    messages
+        .iter()
+        .map(|message| match message {
+            Message::Assistant { text, calls } if calls.is_empty() => {
+                json!({ "role": "assistant", "name": agent, "content": text })
+            }
+            Message::Assistant { text, calls } => {
+                let calls: Vec<_> = calls.iter().map(tool_call).collect();
+                json!({ "role": "assistant", "name": agent, "content": text, "tool_calls": calls })
+            }
+            Message::Tool(result) => json!({
+                "role": "tool",
+                "name": result.name,
+                "content": result.content,
+                "tool_call_id": result.call_id,
+            }),
+            Message::System { text } => {
+                json!({ "role": "system", "name": "system", "content": text })
+            }
+            other => json!({ "role": "user", "name": "user", "content": other.text() }),
+        })
+        .collect()
+}
+
+fn tool_call(call: &ToolCall) -> Value {
+    json!({
+        "id": call.id,
+        "type": "function",
+        "function": { "name": call.name, "arguments": call.arguments },
+    })
+}
+
+/// The conversation that a function returned. What it does not say of a tool call or of a result is
+/// taken from `before`.
+pub(super) fn heard(list: &[Value], before: &Messages) -> Result<Vec<Message>, String> {
+    list.iter().enumerate().map(|(at, message)| one(at, message, before)).collect()
+}
+
+fn one(at: usize, message: &Value, before: &Messages) -> Result<Message, String> {
+    let text = match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Null if message.get("tool_calls").is_some() => String::new(),
+        other => {
+            return Err(format!("message {at} that it returned has no text as `content`: {other}"));
+        }
+    };
+    match message["role"].as_str() {
+        Some("system") => Ok(Message::system(text)),
+        Some("user") => Ok(Message::user(text)),
+        Some("assistant") => {
+            let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let calls: Result<Vec<_>, _> =
+                calls.iter().map(|call| called(at, call, before)).collect();
+            Ok(Message::Assistant { text, calls: calls? })
+        }
+        Some("tool") => {
+            let id = message["tool_call_id"]
+                .as_str()
+                .ok_or_else(|| format!("message {at} that it returned has no `tool_call_id`"))?;
+            let known = before.iter().find_map(|message| match message {
+                Message::Tool(result) if *result.call_id == *id => Some(result.clone()),
+                _ => None,
+            });
+            Ok(Message::Tool(match known {
+                Some(known) => ToolResult { content: text, ..known },
+                None => ToolResult {
+                    call_id: id.into(),
+                    name: message["name"].as_str().unwrap_or_default().into(),
+                    content: text,
+                    status: ToolStatus::Ok,
+                },
+            }))
+        }
+        other => Err(format!(
+            "message {at} that it returned has the role {}; there are system, user, assistant and \
+             tool",
+            other.map_or_else(|| message["role"].to_string(), |role| format!("`{role}`"))
+        )),
+    }
+}
+
+fn called(at: usize, call: &Value, before: &Messages) -> Result<ToolCall, String> {
+    let function = &call["function"];
+    let (Some(id), Some(name), Some(arguments)) =
+        (call["id"].as_str(), function["name"].as_str(), function["arguments"].as_str())
+    else {
+        return Err(format!(
+            "message {at} that it returned has a tool call without an id, a name or arguments"
+        ));
+    };
+    let made = ToolCall::new(id, name, arguments);
+    let known = before.iter().flat_map(Message::calls).find(|known| *known.id == *id);
+    Ok(match known {
+        Some(known) => ToolCall { continuation: known.continuation.clone(), ..made },
+        None => made,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_conversation_comes_back_as_it_was_and_nonsense_is_named() {
+        let call = ToolCall::new("1", "look", "{}");
+        let result = ToolResult {
+            call_id: "1".into(),
+            name: "look".into(),
+            content: "no".into(),
+            status: ToolStatus::Error,
+        };
+        let all = vec![
+            Message::system("be brief"),
+            Message::user("hello"),
+            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::Tool(result),
+            Message::assistant("done"),
+        ];
+        let messages = Messages::from(all.clone());
+        let list = told(&messages, "writer");
+        assert_eq!(list[1], json!({ "role": "user", "name": "user", "content": "hello" }));
+        assert_eq!(list[4]["name"], "writer");
+        assert_eq!(heard(&list, &messages), Ok(all));
+        for (message, part) in [
+            (json!({ "role": "user" }), "no text as `content`"),
+            (json!({ "role": "boss", "content": "x" }), "role `boss`"),
+            (json!({ "content": "x" }), "role null"),
+            (json!({ "role": "tool", "content": "x" }), "tool_call_id"),
+            (json!({ "role": "assistant", "tool_calls": [{}] }), "a tool call without"),
+        ] {
+            let error = heard(&[message], &messages).expect_err("nonsense");
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
