@@ -40,6 +40,7 @@ pub mod variables;
 pub use build::{
     HandoffExplanation, JourneyExplanation, SpeakerExplanation, VariableExplanation, Workflow,
     WorkflowBuilder, WorkflowExplanation, WorkflowInspection, sources, trust_items,
+    unset_variables,
 };
 pub use chat::{ChatReport, ChatRequest, ChatStatus};
 pub use file::{LoadedWorkflow, is_workflow, load, workflows_of};
@@ -48,6 +49,16 @@ pub use flow::{Flow, FlowBuilder, StartupMode};
 /// The guide: every block of Rust in it is compiled and run with the doc tests.
 #[cfg(doctest)]
 mod guide {
+    #[doc = include_str!("../../../docs/context-variables.md")]
+    mod context_variables {}
     #[doc = include_str!("../../../docs/handoffs.md")]
     mod handoffs {}
+    #[doc = include_str!("../../../docs/lifecycle-tools.md")]
+    mod lifecycle_tools {}
+    #[doc = include_str!("../../../docs/orchestrator.md")]
+    mod orchestrator {}
+    #[doc = include_str!("../../../docs/workflow-files.md")]
+    mod workflow_files {}
+    #[doc = include_str!("../../../docs/workflows.md")]
+    mod workflows {}
 }

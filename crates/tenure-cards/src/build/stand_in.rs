@@ -93,6 +93,7 @@ impl StandIn {
             python: &mut PythonFiles::default(),
             registered: None,
             dir: &self.dir,
+            filled: &[],
         };
         let mut card = parse_card(document, context, &mut loaded.report).card?;
         // Whoever adds it names it by this name, spaces and all.

@@ -98,6 +98,16 @@ impl Expansion {
 pub(crate) fn expand(
     text: &str,
     environ: &Environ,
+    found: impl FnMut(&str, Meaning<'_>),
+) -> String {
+    expand_others(text, environ, &[], found)
+}
+
+/// Expands `text` in the same way. `${name}` of those that are `kept` is somebody else's, and stays.
+pub(crate) fn expand_others(
+    text: &str,
+    environ: &Environ,
+    kept: &[String],
     mut found: impl FnMut(&str, Meaning<'_>),
 ) -> String {
     let mut out = String::with_capacity(text.len());
@@ -118,6 +128,11 @@ pub(crate) fn expand(
             rest = inner;
             continue;
         };
+        if default.is_none() && kept.iter().any(|it| it == name) {
+            out.push_str(&behind[..end + 3]);
+            rest = &inner[end + 1..];
+            continue;
+        }
         match (environ.value(name), default) {
             (Some(value), _) => {
                 found(name, Meaning::Set(&value));

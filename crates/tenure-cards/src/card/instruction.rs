@@ -152,12 +152,14 @@ fn value(
     }))
 }
 
-/// Reports what is wrong with the templates of `text`, which is written at `span`.
+/// Reports what is wrong with the templates of `text`, which is written at `span`. `filled` are names
+/// that somebody else puts values for.
 pub(super) fn check(
     text: &str,
     source: &Arc<Source>,
     span: Span,
     project: &Project,
+    filled: &[String],
     report: &mut Report,
 ) {
     let written = source.slice(span);
@@ -202,7 +204,7 @@ pub(super) fn check(
                 format!("`{whole}` does not say which"),
                 format!("write `{{{{{}:path}}}}`", template.name),
             ),
-            (name, None) if NAMES.contains(&name) => {}
+            (name, None) if NAMES.contains(&name) || filled.iter().any(|it| it == name) => {}
             (name, _) => problem(
                 Code::UnknownTemplate,
                 format!("`{whole}` is not a template that is known here, and stays as it is"),

@@ -3,7 +3,7 @@
 //! Every method answers with a value that can be used and reports what is wrong, so that one pass
 //! finds every problem of a card. A field that is `null` counts as not written.
 
-use super::expand::{Environ, Expansion, Place, expand};
+use super::expand::{Environ, Expansion, Place, expand_others};
 use super::{AgentRef, Secret, looks_secret};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
@@ -22,6 +22,8 @@ pub struct Reader<'a> {
     pub(crate) environ: &'a Environ,
     /// The variables that were taken from the environment.
     pub expansions: Vec<Expansion>,
+    /// Names whose `${name}` is not the environment's: somebody else puts values there.
+    pub(crate) kept: &'a [String],
     /// Whether what is being read is a secret.
     place: Place,
     /// What kind of place the name of a secret makes.
@@ -32,7 +34,7 @@ impl<'a> Reader<'a> {
     /// Reads a file; what is wrong with it goes to `report`.
     pub fn new(source: &'a Arc<Source>, report: &'a mut Report, environ: &'a Environ) -> Self {
         let (place, named) = (Place::Open, Place::Named);
-        Self { source, report, environ, expansions: Vec::new(), place, named }
+        Self { source, report, environ, expansions: Vec::new(), kept: &[], place, named }
     }
 }
 
@@ -88,8 +90,8 @@ impl Reader<'_> {
 
     /// `text` with its variables expanded.
     pub fn expanded(&mut self, text: &str, span: Span) -> String {
-        let Self { environ, expansions, place, .. } = self;
-        expand(text, environ, |name, meaning| {
+        let Self { environ, expansions, kept, place, .. } = self;
+        expand_others(text, environ, kept, |name, meaning| {
             let found = Expansion::new(name, &meaning, *place, span);
             if !expansions.contains(&found) {
                 expansions.push(found);

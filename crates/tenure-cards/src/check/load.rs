@@ -211,6 +211,9 @@ pub struct CardLoader<'a> {
     pub options: &'a LoadOptions,
     /// The Python files that were read so far, each once.
     pub python: PythonFiles,
+    /// The names that `{{name}}` and `${name}` in the instructions of the next cards may say, because
+    /// whoever embeds them puts values there when their models are called.
+    pub filled: Vec<String>,
     cards: Vec<Card>,
     /// Names of cards that could not be read: nobody who names them is wrong.
     broken: HashSet<Arc<str>>,
@@ -231,6 +234,7 @@ impl<'a> CardLoader<'a> {
             project,
             options,
             python: PythonFiles::default(),
+            filled: Vec::new(),
             cards: Vec::new(),
             broken: HashSet::new(),
             files: HashSet::new(),
@@ -333,10 +337,15 @@ impl CardLoader<'_> {
             python: &mut self.python,
             registered: self.options.registered_hooks.as_deref(),
             dir,
+            filled: &self.filled,
         };
         let parsed = parse_card(document, context, report);
         match parsed.card {
-            Some(card) => self.cards.push(card),
+            Some(mut card) => {
+                // Nobody has to set these in the environment.
+                card.expansions.retain(|it| it.is_resolved || !self.filled.contains(&it.name));
+                self.cards.push(card);
+            }
             None => {
                 self.broken.insert(Arc::clone(&parsed.name));
             }

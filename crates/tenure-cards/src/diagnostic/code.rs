@@ -155,7 +155,7 @@ codes! {
     MeaninglessField = "T0904", Warning, "a field means nothing";
     StrayYaml = "T0905", Warning, "a YAML file in a folder of cards is not a card";
     SecretInCard = "T0906", Warning, "a key is written into a card";
-    UnusedHandoffs = "T0907", Warning, "handoffs mean nothing with a workflow's pattern";
+    UnusedHandoffs = "T0907", Warning, "a handoff means nothing: the pattern uses none, or another counts";
     StrayFile = "T0908", Warning, "a file in a workflow's folder is not read";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";

@@ -123,12 +123,19 @@ impl SpecScope<'_, '_> {
             self.reader.problem_help(
                 Code::DenyTooLate,
                 found.span,
-                format!("a hook at {point} cannot deny: what it would stand before has happened"),
-                "use `continue`, or move the hook to a point that comes before",
+                format!(
+                    "`deny` comes too late at {point}: what it would stand before has happened"
+                ),
+                "use `continue`, or choose a point that comes before",
             );
             return None;
         }
         Some(policy)
+    }
+
+    /// Whether people write the file as JSON.
+    fn is_json(&self) -> bool {
+        self.reader.source.path().extension().is_some_and(|it| it == "json")
     }
 
     /// A duration with its unit.
@@ -140,8 +147,16 @@ impl SpecScope<'_, '_> {
                 self.reader.problem_help(
                     Code::BadDuration,
                     found.span,
-                    format!("the hook's `{name}` needs a unit"),
-                    format!("write `{name}: {0}s` for seconds or `{name}: {0}ms`", found.raw),
+                    format!("`{name}` needs a unit"),
+                    match self.is_json() {
+                        true => format!("write `\"{name}\": \"{0}s\"` or `\"{0}ms\"`", found.raw),
+                        false => {
+                            format!(
+                                "write `{name}: {0}s` for seconds or `{name}: {0}ms`",
+                                found.raw
+                            )
+                        }
+                    },
                 );
                 return None;
             }
@@ -152,8 +167,11 @@ impl SpecScope<'_, '_> {
         };
         text.parse()
             .map_err(|error: tenure_core::Error| {
-                let message = format!("the hook's `{name}` cannot be read: {error}");
-                let help = format!("write for example `{name}: 30s` or `{name}: 500ms`");
+                let message = format!("`{name}` cannot be read: {error}");
+                let help = match self.is_json() {
+                    true => format!("write for example `\"{name}\": \"30s\"` or `\"500ms\"`"),
+                    false => format!("write for example `{name}: 30s` or `{name}: 500ms`"),
+                };
                 self.reader.problem_help(Code::BadDuration, found.span, message, help);
             })
             .ok()

@@ -9,6 +9,7 @@ mod condition;
 mod declared;
 mod fields;
 mod order;
+mod ordered;
 mod spec;
 mod table;
 mod types;

@@ -1,5 +1,6 @@
 //! The condition of a declared hook.
 
+use super::ordered;
 use minijinja::{Environment, Expression, UndefinedBehavior};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -16,10 +17,12 @@ use tenure_core::tool::ToolRequest;
 static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    ordered::teach(&mut environment);
     environment
 });
 
-/// A strict minijinja expression, compiled once.
+/// A strict minijinja expression, compiled once. Comparing things by order that have none with each
+/// other, such as a text and a number, is an error.
 ///
 /// It sees `agent` (name, phase), `instance_id`, `point`, `variables` of the chat, the agent's
 /// `state`, and what its point has: `tool` (name, description, arguments, effect), `input`,
@@ -34,10 +37,13 @@ pub struct Condition {
 impl Condition {
     /// Compiles an expression; the error says what is wrong with it.
     pub fn compile(expression: &str) -> Result<Self, String> {
-        let compiled = EVALUATOR
-            .compile_expression_owned(expression.to_owned())
-            .map_err(|error| error.to_string())?;
-        let mentions = compiled.undeclared_variables(false).into_iter().collect();
+        let compile = |text: String| {
+            EVALUATOR.compile_expression_owned(text).map_err(|error| error.to_string())
+        };
+        // As it is written first: what is wrong is said of that.
+        let written = compile(expression.to_owned())?;
+        let mentions = written.undeclared_variables(false).into_iter().collect();
+        let compiled = compile(ordered::checked(expression)?)?;
         Ok(Self { text: expression.into(), compiled, mentions })
     }
 

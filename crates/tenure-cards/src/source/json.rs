@@ -14,19 +14,11 @@ use std::sync::Arc;
 /// reported and passed over, so that what is wrong behind them is found as well.
 pub fn parse_json(source: &Arc<Source>, report: &mut Report) -> Option<Node> {
     let text = source.text();
-    let mut reader = Json { source, report, text, at: source.bom_len(), nodes: 0, depth: 0 };
-    let node = reader.value().ok()?;
-    reader.space();
-    if reader.at < text.len() {
-        let (from, to) = (reader.at, reader.at + reader.peek().map_or(0, char::len_utf8));
-        reader.report_at(
-            Code::JsonSyntax,
-            Span::new(from, to),
-            "there is something behind the end of the JSON",
-            "a file holds one object; remove what follows it",
-        );
-    }
-    Some(node)
+    let at = source.bom_len();
+    let mut reader = Json { source, report, text, at, nodes: 0, depth: 0, comments: Vec::new() };
+    let node = reader.document();
+    reader.say_comments();
+    node
 }
 
 /// The reader cannot go on; why is in the report.
@@ -39,9 +31,42 @@ struct Json<'a> {
     at: usize,
     nodes: usize,
     depth: usize,
+    /// Where comments are.
+    comments: Vec<Span>,
 }
 
 impl Json<'_> {
+    fn document(&mut self) -> Option<Node> {
+        let node = self.value().ok()?;
+        self.space();
+        if self.at < self.text.len() {
+            let (from, to) = (self.at, self.at + self.peek().map_or(0, char::len_utf8));
+            self.report_at(
+                Code::JsonSyntax,
+                Span::new(from, to),
+                "there is something behind the end of the JSON",
+                "a file holds one object; remove what follows it",
+            );
+        }
+        Some(node)
+    }
+
+    /// Complains of all comments at once: who writes one writes more.
+    fn say_comments(&mut self) {
+        let Some(first) = self.comments.first().copied() else { return };
+        let (message, help) = match self.comments.len() - 1 {
+            0 => (
+                "JSON has no comments".to_owned(),
+                "remove it; in a .yaml file `# ...` is a comment",
+            ),
+            more => (
+                format!("JSON has no comments, and this file has {more} more of them"),
+                "remove them; in a .yaml file `# ...` is a comment",
+            ),
+        };
+        self.report_at(Code::JsonSyntax, first, message, help);
+    }
+
     fn peek(&self) -> Option<char> {
         self.text[self.at..].chars().next()
     }
@@ -64,7 +89,7 @@ impl Json<'_> {
         }
     }
 
-    /// Skips white space, and comments with a complaint.
+    /// Skips white space, and comments, which are complained of at the end.
     fn space(&mut self) {
         loop {
             let rest = &self.text[self.at..];
@@ -77,9 +102,7 @@ impl Json<'_> {
             } else {
                 return;
             };
-            let span = Span::new(self.at, self.at + length);
-            let help = "remove it; in a .yaml file `# ...` is a comment";
-            self.report_at(Code::JsonSyntax, span, "JSON has no comments", help);
+            self.comments.push(Span::new(self.at, self.at + length));
             self.at += length;
         }
     }
@@ -310,9 +333,8 @@ mod tests {
         assert_eq!(
             said,
             [
-                "1:10 JSON has no comments",
+                "1:10 JSON has no comments, and this file has 1 more of them",
                 "1:21 a comma stands before `]`",
-                "1:26 JSON has no comments",
                 "2:8 a comma stands before `}`",
             ]
         );

@@ -8,7 +8,7 @@ use crate::card::{Card, CardKind, Place};
 use crate::check::Loaded;
 use crate::server::{Reach, Server, variables};
 use crate::trust::sha256_hex;
-use tenure_models::provider::{Authority, ModelTarget};
+use tenure_models::provider::Authority;
 
 impl Collector<'_> {
     /// Every tool server that a card uses.
@@ -35,48 +35,73 @@ impl Collector<'_> {
     /// Every provider that the models of cards lead to, and the key that goes there. What the user
     /// chose for a run, or for cards that name no model, is the user's own.
     pub(super) fn models(&mut self, loaded: &Loaded) {
-        let providers = loaded.providers();
-        let statuses = providers.known_providers();
         for card in &loaded.cards {
-            let used = || vec![card.name.to_string()];
             let variables = card.key_variables();
-            let targets: Vec<ModelTarget> = models_of(card, loaded)
-                .into_iter()
-                .filter(|text| !is_internal(text))
-                .filter_map(|text| providers.resolve(text).ok())
-                .collect();
-            for target in &targets {
-                let (provider, host) = (&target.provider, &target.host);
-                for name in &variables {
-                    if !providers.owners_of(name).contains(provider) {
-                        let what =
-                            format!("{name}: its value goes to {host} as the key of {provider}");
-                        self.push(ItemKind::Environment, what, None, used());
-                    }
-                }
-                if target.url_by == Authority::Project {
-                    // That is an item of its own.
-                    continue;
-                }
-                let status = statuses.iter().find(|status| status.name == *provider);
-                let is_needed = status.is_some_and(|status| !status.keyless);
-                let has_own = card.kind.model_fields().is_some_and(|it| it.api_key.is_some());
-                let key = match (&*variables, &*providers.key_variables(provider)) {
-                    ([], _) if has_own => "with the key that the card gives".to_owned(),
-                    ([], _) if !target.may_have_key => "without a key".to_owned(),
-                    ([], []) => "with your key".to_owned(),
-                    ([], own) if is_needed => format!("with your key {}", own.join(" or ")),
-                    ([], own) => format!("with your key {}, if it is set", own.join(" or ")),
-                    (given, _) => format!("with the key {}", given.join(" and ")),
-                };
-                let what = format!("{provider} requests go to {host} {key}");
-                self.push(ItemKind::Address, what, None, used());
+            let has_own = card.kind.model_fields().is_some_and(|it| it.api_key.is_some());
+            let mut is_remote = false;
+            for model in models_of(card, loaded) {
+                is_remote |= self.reached(loaded, model, &variables, has_own, &card.name);
             }
-            for name in variables.iter().filter(|_| targets.is_empty()) {
+            for name in variables.iter().filter(|_| !is_remote) {
                 let what = format!("{name}: its value is the key of whatever model is chosen");
-                self.push(ItemKind::Environment, what, None, used());
+                self.push(ItemKind::Environment, what, None, vec![card.name.to_string()]);
             }
         }
+    }
+
+    /// Adds the provider that a model leads to which no card names, with the user's key; none means
+    /// the project's default. `used` says who asks it.
+    pub fn model(&mut self, loaded: &Loaded, model: Option<&str>, used: &str) {
+        let default = loaded.project.config.models.default_model.as_ref();
+        if let Some(model) = model.or(default.map(|it| &*it.text)) {
+            self.reached(loaded, model, &[], false, used);
+        }
+    }
+
+    /// Adds a variable of the environment whose value goes into something that no card says.
+    pub fn environment(&mut self, variable: &str, into: &str, used: &str) {
+        let what = format!("{variable}: its value goes into {into}");
+        self.push(ItemKind::Environment, what, None, vec![used.to_owned()]);
+    }
+
+    /// Whether a model leads to a provider, which is then added with the key that goes there.
+    fn reached(
+        &mut self,
+        loaded: &Loaded,
+        model: &str,
+        variables: &[&str],
+        has_own: bool,
+        used: &str,
+    ) -> bool {
+        if is_internal(model) {
+            return false;
+        }
+        let providers = loaded.providers();
+        let Ok(target) = providers.resolve(model) else { return false };
+        let (provider, host) = (&target.provider, &target.host);
+        for name in variables {
+            if !providers.owners_of(name).contains(provider) {
+                let what = format!("{name}: its value goes to {host} as the key of {provider}");
+                self.push(ItemKind::Environment, what, None, vec![used.to_owned()]);
+            }
+        }
+        // An address of the project's is an item of its own.
+        if target.url_by != Authority::Project {
+            let statuses = providers.known_providers();
+            let status = statuses.iter().find(|status| status.name == *provider);
+            let is_needed = status.is_some_and(|status| !status.keyless);
+            let key = match (variables, &*providers.key_variables(provider)) {
+                ([], _) if has_own => "with the key that the card gives".to_owned(),
+                ([], _) if !target.may_have_key => "without a key".to_owned(),
+                ([], []) => "with your key".to_owned(),
+                ([], own) if is_needed => format!("with your key {}", own.join(" or ")),
+                ([], own) => format!("with your key {}, if it is set", own.join(" or ")),
+                (given, _) => format!("with the key {}", given.join(" and ")),
+            };
+            let what = format!("{provider} requests go to {host} {key}");
+            self.push(ItemKind::Address, what, None, vec![used.to_owned()]);
+        }
+        true
     }
 
     /// Every variable whose value a card takes, set or not. Those of keys and headers are shown with

@@ -355,6 +355,15 @@ fn variables(whole: &Whole, needs: &[&Diagnostic], found: &mut Findings) {
     if unset.is_empty() && needs.is_empty() {
         found.good("every variable that it uses is set");
     }
+    let taken = whole.environment();
+    let is_set = |name: &&String| std::env::var_os(name).is_some();
+    let set: Vec<&str> = taken.iter().filter(is_set).map(String::as_str).collect();
+    if !set.is_empty() {
+        let verb = if set.len() == 1 { "is" } else { "are" };
+        let number = plural(set.len(), "environment variable");
+        let names = set.join(", ");
+        found.good(&format!("{number} of context variables {verb} set: {names}"));
+    }
     for (name, cards) in unset {
         let remedy = format!("export {name}=…, or write a default: ${{{name}:default}}");
         found.warn(&format!("{name} is not set; used by {}", cards.join(", ")), &remedy);

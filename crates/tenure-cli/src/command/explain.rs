@@ -13,6 +13,9 @@ use tenure_cards::team::{
 };
 use tenure_core::hook::{Limit, Origin, Point, Policy};
 
+/// The hook that asks the person in a workflow.
+const ASKS_PERSON: &str = "ask_person";
+
 pub(super) fn run(args: &Explain) -> Result<Exit> {
     let point = args.point.as_deref().map(str::parse::<Point>).transpose();
     let point = point.map_err(|error| Stop::usage(error.to_string()))?;
@@ -124,7 +127,11 @@ fn server_line(server: &ServerExplanation) -> String {
 /// Name, what runs, policy, and the rest.
 fn row(entry: &EntryExplanation) -> [String; 4] {
     let limit = Limit::new(entry.limit).map_or_else(|_| human(entry.limit), |it| it.to_string());
-    let mut rest = vec![format!("limit {limit}")];
+    let mut rest = match (&*entry.name, entry.origin) {
+        // Its limit is for everything else.
+        (ASKS_PERSON, Origin::Platform) => vec!["waits for as long as it takes".to_owned()],
+        _ => vec![format!("limit {limit}")],
+    };
     if let Some(transition) = &entry.transition {
         rest.push(format!("on {transition}"));
     }

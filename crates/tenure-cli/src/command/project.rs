@@ -27,7 +27,8 @@ impl Opened {
     pub(super) fn at(path: &Path) -> Result<Self> {
         must_exist(path)?;
         let began = Instant::now();
-        let loaded = load(path, &load_options());
+        let mut loaded = load(path, &load_options());
+        loaded.report = nothing_to_run(&loaded.report);
         // Before anything of it is said.
         sink::hide(&loaded.secrets());
         Ok(Self { loaded, took: began.elapsed() })
@@ -94,6 +95,20 @@ impl Opened {
     pub(super) fn report(&self) -> &Report {
         &self.loaded.report
     }
+}
+
+/// Says of a folder without a card that there is no workflow either: one that has some is told so
+/// only where cards are wanted, and those ask first.
+fn nothing_to_run(report: &Report) -> Report {
+    let mut told = Report::new();
+    for diagnostic in report.iter() {
+        let mut diagnostic = diagnostic.clone();
+        if diagnostic.code == Code::NoCards {
+            diagnostic.message = "the folder holds no card and no workflow".into();
+        }
+        told.push(diagnostic);
+    }
+    told
 }
 
 /// Refuses a path that leads nowhere.

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use tenure_cards::card::{Card, CardKind};
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
+use tenure_flow::file::check_folders;
 
 /// How many instances have a line of their own, unless the card says otherwise.
 const MOST_LINES: usize = 20;
@@ -47,9 +48,9 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         ))
         .into());
     }
-    let message = message(args)?;
-    let opened = Opened::at(&args.path)?;
+    let mut opened = Opened::at(&args.path)?;
     if opened.report().has_errors() {
+        opened.loaded.report.extend(check_folders(&args.path));
         opened.complain();
         if args.json {
             print_diagnostics(opened.report());
@@ -57,6 +58,7 @@ fn prepare_and_run(args: &Run) -> Result<Exit> {
         }
         return Ok(Exit::Check);
     }
+    let message = message(args)?;
     let (root, items) = (opened.root().to_owned(), opened.items());
     let named = named(args.agent.as_deref(), &args.path, &opened.loaded)?;
     let progress = match args.quiet {

@@ -1,29 +1,35 @@
 //! Everything that a path stands for: a card, cards, a workflow, or a project with both.
 
-use super::project::{Opened, hook_count, summary};
+use super::project::{Opened, hook_count, load_options, summary};
 use super::workflow::OpenedWorkflow;
 use crate::trust::Item;
 use anyhow::Result;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::time::Duration;
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::{Code, Diagnostic, Report};
 use tenure_cards::team::{Explanation, Team};
-use tenure_flow::{Workflow, WorkflowInspection, is_workflow, workflows_of};
+use tenure_flow::file::{check_folders, check_pack};
+use tenure_flow::variables::Source;
+use tenure_flow::{LoadedWorkflow, Workflow, WorkflowInspection, is_workflow, workflows_of};
 
 /// What was read of a path.
 pub(super) struct Whole {
     /// The cards, unless it is a workflow, or a project with workflows and no card.
     pub(super) cards: Option<Opened>,
     pub(super) workflows: Vec<OpenedWorkflow>,
+    /// What is wrong with the pack of a project's workflows, and which of them lack the file that
+    /// makes them workflows.
+    pack: Report,
 }
 
 impl Whole {
     /// Reads what is at `path`: of a project its cards and every workflow. Executes nothing.
     pub(super) fn at(path: &Path) -> Result<Self> {
         if is_workflow(path) {
-            return Ok(Self { cards: None, workflows: vec![OpenedWorkflow::at(path)] });
+            let workflows = vec![OpenedWorkflow::at(path)];
+            return Ok(Self { cards: None, workflows, pack: Report::new() });
         }
         let mut cards = Opened::at(path)?;
         let folders = if path.is_dir() { workflows_of(path) } else { Vec::new() };
@@ -31,7 +37,15 @@ impl Whole {
         if !workflows.is_empty() {
             cards.loaded.report = without(&cards.loaded.report, Code::NoCards);
         }
-        Ok(Self { cards: Some(cards), workflows })
+        let pack = match path.is_dir() {
+            true => {
+                let mut pack = check_pack(path, &load_options());
+                pack.extend(check_folders(path));
+                pack
+            }
+            false => Report::new(),
+        };
+        Ok(Self { cards: Some(cards), workflows, pack })
     }
 
     /// Looks also at what a run would refuse. Executes nothing.
@@ -42,7 +56,7 @@ impl Whole {
             false => cards.inspected(),
         });
         let workflows = self.workflows.into_iter().map(OpenedWorkflow::inspected).collect();
-        Self { cards, workflows }
+        Self { cards, workflows, pack: self.pack }
     }
 
     /// Everything that is wrong, each thing once.
@@ -51,7 +65,7 @@ impl Whole {
         let reports = reports.chain(self.workflows.iter().map(OpenedWorkflow::report));
         let mut seen = HashSet::new();
         let mut report = Report::new();
-        for diagnostic in reports.flat_map(Report::iter) {
+        for diagnostic in reports.flat_map(Report::iter).chain(self.pack.iter()) {
             // What the project's configuration or a shared card has wrong is found again and again.
             if seen.insert(diagnostic.to_json().to_string()) {
                 report.push(diagnostic.clone());
@@ -118,6 +132,13 @@ impl Whole {
         (agents, needs)
     }
 
+    /// The environment variables whose values context variables take, sorted.
+    pub(super) fn environment(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        self.workflows.iter().for_each(|it| taken(&it.loaded, &mut names));
+        names
+    }
+
     /// The project's folder.
     pub(super) fn root(&self) -> &Path {
         let workflow = || self.workflows.first().map(OpenedWorkflow::root);
@@ -129,6 +150,15 @@ impl Whole {
         let workflows = self.workflows.iter().map(|it| &it.loaded.cards);
         self.cards.iter().map(|opened| &opened.loaded).chain(workflows)
     }
+}
+
+fn taken(loaded: &LoadedWorkflow, names: &mut BTreeSet<String>) {
+    for definition in &loaded.workflow.variables.definitions {
+        if let Source::Config(config) = &definition.source {
+            names.insert(config.env_var.clone());
+        }
+    }
+    loaded.nested.iter().for_each(|nested| taken(nested, names));
 }
 
 fn of_workflow(

@@ -67,6 +67,11 @@ fn trigger(data: &Value) -> String {
 /// The tool, and how long it took.
 fn tool(data: &Value) -> String {
     let function = clean_line(data["function"].as_str().unwrap_or_default());
+    // One of the workflow's may have the same name.
+    let function = match data["origin"] == "platform" {
+        true => format!("platform {function}"),
+        false => function,
+    };
     match data["elapsed_ms"].as_f64().filter(|millis| millis.is_finite() && *millis >= 0.0) {
         Some(millis) => format!("{function} {}", human(Duration::from_secs_f64(millis / 1e3))),
         None => function,
@@ -134,6 +139,16 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains('\x1b'), "{shown}");
+    }
+
+    #[test]
+    fn a_tool_of_the_platforms_is_told_from_one_of_the_same_name() {
+        let own = json!({ "trigger": "before_chat", "function": "log_workflow_start" });
+        let mut platform = own.clone();
+        platform["origin"] = "platform".into();
+        let shown = |data| line("x.workflow", "lifecycle.tool_result", data).expect("a line");
+        assert!(shown(platform).contains("platform log_workflow_start"));
+        assert!(!shown(own).contains("platform"));
     }
 
     #[test]

@@ -22,4 +22,5 @@ mod trust;
 mod watch;
 mod workflow;
 mod workflow_look;
+mod workflow_slips;
 mod yes;

@@ -14,6 +14,17 @@ fn check_covers_a_workflow_and_a_project_covers_its_cards_and_all_workflows() {
     sandbox.run(&["check"]).exits(0).prints("1 card, 0 hooks, 1 workflow, 2 agents");
 }
 
+#[test]
+fn check_of_a_project_covers_the_pack_of_its_workflows() {
+    let sandbox = story(&[]);
+    let pack = r#"{"version": 2, "workflows": [{"id": "story"}, {"id": "stroy"}], "journeys": []}"#;
+    sandbox.write("workflows/_pack/workflow_graph.json", pack);
+    let ran = sandbox.run(&["check"]).exits(3).prints("workflows/_pack/workflow_graph.json:1");
+    assert!(ran.stdout.contains("the workflow `stroy`, which is not there"), "{ran}");
+    assert!(ran.stdout.contains("1 error"), "{ran}");
+    sandbox.run(&["check", "workflows/story"]).exits(0);
+}
+
 /// Three mistakes in three files.
 fn broken() -> Sandbox {
     let tools = TOOLS.replace("function: count", "function: cuont");

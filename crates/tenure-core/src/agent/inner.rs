@@ -165,7 +165,7 @@ impl Inner {
     }
 
     pub(crate) fn trace(&self) -> Option<Arc<str>> {
-        self.context().map(|context| context.trace_id().into())
+        self.context().map(ExecutionContext::shared_trace_id)
     }
 
     pub(crate) fn resumed(&self) -> bool {

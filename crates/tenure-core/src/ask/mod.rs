@@ -9,7 +9,7 @@ mod pending;
 mod schema;
 
 pub use pending::{Answered, PendingAsk};
-pub(crate) use pending::{Asks, ask};
+pub(crate) use pending::{Asks, ask, wait_on_behalf};
 pub use schema::{Misfit, check, check_text, read_text};
 
 use async_trait::async_trait;

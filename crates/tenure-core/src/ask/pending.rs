@@ -207,6 +207,22 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
     result
 }
 
+/// Waits for a person whom somebody else asks, on behalf of whoever this is: the clocks stand still
+/// as if it had asked itself.
+pub(crate) async fn wait_on_behalf<T>(
+    cx: Cx<'_>,
+    batch: Option<Batch<'_>>,
+    until: impl Future<Output = T>,
+) -> T {
+    let _paused = cx.clock.pause();
+    let waiting = Waiting::begin(cx, batch).await;
+    let question = cx.site.chat.map(|chat| chat.question());
+    let result = until.await;
+    drop(question);
+    waiting.end().await;
+    result
+}
+
 async fn wait_for_answer(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Result<Answer, Error> {
     let inner = cx.site.inner;
     let asker = inner.blueprint.asker.as_ref();

@@ -8,7 +8,7 @@ mod scope;
 mod variables;
 
 pub(crate) use scope::ChatRun;
-pub use scope::{Chat, ChatResult, Waits};
+pub use scope::{Chat, ChatResult, Question, Waits};
 pub use variables::{ContextVariables, Declarations};
 
 use crate::error::Error;

@@ -49,6 +49,13 @@ pub enum Waits {
     NoLonger,
 }
 
+impl ChatRun {
+    /// The names of those who take part.
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|member| member.agent.name())
+    }
+}
+
 /// One agent that takes part.
 struct Member {
     agent: Agent,
@@ -184,6 +191,12 @@ impl Chat {
         let _ = self.run.watcher.set(Box::new(watcher));
     }
 
+    /// Says that a person is asked on the chat's behalf, in another chat, for as long as the result
+    /// lives.
+    pub fn question(&self) -> Question<'_> {
+        self.run.question()
+    }
+
     /// Hooks of the chat's scope that failed, so far.
     pub fn failures(&self) -> Vec<HookFailure> {
         let of = |member: &Member| member.data.failures.lock().clone();
@@ -317,8 +330,15 @@ impl ChatRun {
     }
 }
 
-/// A question of a chat that waits for an answer.
-pub(crate) struct Question<'a>(&'a ChatRun);
+/// A question of a chat that waits for an answer, for as long as this lives.
+#[must_use = "the question is settled when this is dropped"]
+pub struct Question<'a>(&'a ChatRun);
+
+impl fmt::Debug for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").field("chat", &self.0.id).finish_non_exhaustive()
+    }
+}
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {

@@ -21,6 +21,13 @@ pub trait Declarations: Send + Sync + 'static {
         current: &BTreeMap<String, Value>,
     ) -> Result<(), Error>;
 
+    /// What a variable is that is removed: this value is written in its place, by the same rules as
+    /// every write. None means that it is gone, like one that is not declared.
+    fn removed(&self, key: &str) -> Option<Value> {
+        let _ = key;
+        None
+    }
+
     /// Changes what follows from a write of `changed`. Called while the variables are locked, so it
     /// has to be quick and must not touch the chat.
     fn settle(&self, changed: &[String], variables: &mut BTreeMap<String, Value>) {
@@ -65,18 +72,31 @@ impl<'a> ContextVariables<'a> {
     }
 
     /// Sets several variables and removes others, all or none. A removal may happen where a write
-    /// of `null` may.
+    /// of `null` may; what a declared variable is then, its [`Declarations`] say.
     pub fn change(
         &self,
         patch: impl IntoIterator<Item = (String, Value)>,
         removed: impl IntoIterator<Item = String>,
     ) -> Result<(), Error> {
         let mut patch: Vec<_> = patch.into_iter().collect();
+        let declarations = self.run.and_then(|run| run.declarations.as_ref());
+        let mut gone = Vec::new();
+        for key in removed {
+            match declarations.and_then(|it| it.removed(&key)) {
+                Some(value) => patch.push((key, value)),
+                None => gone.push((key, Value::Null)),
+            }
+        }
         let kept = patch.len();
-        patch.extend(removed.into_iter().map(|key| (key, Value::Null)));
+        patch.extend(gone);
         if let Some((key, _)) = patch.iter().find(|(key, _)| SYSTEM_KEYS.contains(&key.as_str())) {
             let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);
-            return Err(StateViolation { key: key.clone(), owner, actor }.into());
+            let message = format!(
+                "context variable `{key}` is the platform's and read-only; nothing of this write \
+                 was kept"
+            );
+            let violation = StateViolation { key: key.clone(), owner, actor };
+            return Err(Error::orchestration(message).because(violation.into()));
         }
         let Some(run) = self.run else { return Ok(()) };
         let mut variables = run.variables.lock();

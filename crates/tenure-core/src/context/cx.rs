@@ -2,7 +2,7 @@
 
 use super::{ExecutionContext, Logger};
 use crate::agent::{Agent, AgentConfig, Inner};
-use crate::chat::ContextVariables;
+use crate::chat::{ChatRun, ContextVariables};
 use crate::error::Error;
 use crate::event::{EventKind, LogStream};
 use crate::hook::Point;
@@ -90,6 +90,11 @@ impl<'a> Cx<'a> {
     /// The id of the chat that this is part of, if it is part of one.
     pub fn chat_id(&self) -> Option<&'a str> {
         self.site.chat.map(|chat| &*chat.id)
+    }
+
+    /// The names of the agents that take part in the chat that this is part of, in its order.
+    pub fn chat_agents(&self) -> impl Iterator<Item = &'a str> {
+        self.site.chat.into_iter().flat_map(ChatRun::agents)
     }
 
     /// The context variables of the chat that this is part of, if it is part of one.

@@ -23,7 +23,7 @@ use std::time::SystemTime;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionContext {
-    trace_id: String,
+    trace_id: Arc<str>,
     #[serde(default)]
     request_id: String,
     #[serde(default = "default_profile")]
@@ -69,7 +69,7 @@ impl ExecutionContext {
     /// A context for this trace.
     pub fn new(trace_id: impl Into<String>) -> Self {
         Self {
-            trace_id: trace_id.into(),
+            trace_id: trace_id.into().into(),
             request_id: String::new(),
             profile: default_profile(),
             user_intent: String::new(),
@@ -91,6 +91,10 @@ impl ExecutionContext {
     /// The trace that everything under this context belongs to.
     pub fn trace_id(&self) -> &str {
         &self.trace_id
+    }
+
+    pub(crate) fn shared_trace_id(&self) -> Arc<str> {
+        self.trace_id.clone()
     }
 
     fields! {

@@ -273,6 +273,22 @@ impl<'a> ToolCx<'a> {
         self.batch.tools(self.site).spec(&call.name)
     }
 
+    /// Counts what the tool has spent on models itself to the turn and to the agent. It is spent
+    /// however the call ends, and the turn.
+    pub fn charge(&self, usage: Usage) {
+        if let Some(turn) = self.site.turn {
+            turn.charge_beside(usage);
+        }
+        self.site.inner.charge(usage);
+    }
+
+    /// Runs `until` as a wait for a person, though it is not this call that asks: one whose work is
+    /// done by other agents waits where they do. The time of the call and of the turn stands still
+    /// meanwhile, and the chat is one that waits.
+    pub async fn wait_for_person<T>(&self, until: impl Future<Output = T>) -> T {
+        crate::ask::wait_on_behalf(self.cx, Some(self.batch), until).await
+    }
+
     /// Says how far the call has come, for whoever listens.
     pub fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         self.site.emit(|| {

@@ -194,7 +194,7 @@ impl Turn {
 
     pub(crate) fn trace(&self) -> Arc<str> {
         match self.context() {
-            Some(context) => context.trace_id().into(),
+            Some(context) => context.shared_trace_id(),
             None => self.inner.trace().unwrap_or_else(|| self.run.to_string().into()),
         }
     }
@@ -306,6 +306,12 @@ impl Turn {
         let mut children = self.rare().children.lock();
         children.living.retain(|living| living.id != child.id);
         children.usage += *child.usage.lock();
+    }
+
+    /// Something was spent for the turn that is part of its report, and that the instance was
+    /// charged already.
+    pub(crate) fn charge_beside(&self, usage: Usage) {
+        self.rare().children.lock().usage += usage;
     }
 
     /// Whether clones may be left that nobody waits for any more.

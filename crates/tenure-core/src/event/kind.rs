@@ -179,19 +179,23 @@ pub enum EventKind {
         /// The name of the new one.
         child: Arc<str>,
     },
-    /// Something happened that a layer above has a name for: a workflow, a hook of its own.
-    Announced {
-        /// The event's name, such as `select_speaker`.
-        name: &'static str,
-        /// What there is to say of it.
-        data: Value,
-    },
     /// Something that the instance acquired could not be released.
     ResourceLeaked {
         /// What.
         resource: Arc<str>,
         /// Why.
         reason: String,
+    },
+    /// Something happened that a layer above has a name for: a workflow, a hook of its own.
+    ///
+    /// In JSON its name is the `kind`.
+    #[serde(untagged)]
+    Announced {
+        /// The event's name, such as `select_speaker`.
+        #[serde(rename = "kind")]
+        name: &'static str,
+        /// What there is to say of it.
+        data: Value,
     },
 }
 
@@ -263,6 +267,14 @@ impl EventKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_announced_has_its_own_name_as_its_kind() {
+        let said = EventKind::Announced { name: "context.changed", data: json!({ "to": 1 }) };
+        let json = serde_json::to_value(said).expect("JSON");
+        assert_eq!(json, json!({ "kind": "context.changed", "data": { "to": 1 } }));
+    }
 
     #[test]
     fn a_reason_is_one_line_of_bounded_length_and_whole_words() {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_cards::build::{HookCatalog, StandIn};
+use tenure_cards::diagnostic::{Code, Diagnostic};
 use tenure_cards::project::Written;
 use tenure_cards::source::{Source, Span};
 use tenure_cards::team::TeamBuilder;
@@ -95,7 +96,8 @@ impl WorkflowBuilder {
     pub fn inspect(self) -> WorkflowInspection {
         let Self { loaded, settings } = self;
         let parts = Arc::new(Parts::of(&loaded));
-        let inspection = team(&loaded, &settings, &parts, &BTreeMap::new()).inspect();
+        let mut inspection = team(&loaded, &settings, &parts, &BTreeMap::new()).inspect();
+        inspection.report.extend(echoing_selector(&loaded, &settings, &parts));
         let nested =
             loaded.nested.iter().cloned().map(|loaded| Self { loaded, settings: settings.clone() });
         let nested = nested.map(Self::inspect).collect();
@@ -202,6 +204,36 @@ fn rename(file: &WorkflowFile, cards: &mut Loaded) {
         }
         cards.cards[at].name = entry.name.clone();
     }
+}
+
+/// Warns if nobody names a model for whoever picks speakers: the default one repeats what it is told,
+/// and that names nobody.
+fn echoing_selector(loaded: &LoadedWorkflow, settings: &Settings, parts: &Parts) -> Report {
+    let orchestrator = &loaded.workflow.orchestrator;
+    let user = settings.user.as_ref().unwrap_or(&loaded.cards.user);
+    let configs = [&loaded.cards.project.config.models, &user.models];
+    let is_named = orchestrator.selector_model.is_some()
+        || settings.model.is_some()
+        || configs.iter().any(|it| it.default_model.is_some());
+    let mut report = Report::new();
+    if parts.selector.is_none() || is_named {
+        return report;
+    }
+    let source = &orchestrator.source;
+    let key = "orchestration_pattern";
+    let span = match source.text().find(key) {
+        Some(at) => Span::new(at, at + key.len()),
+        None => Span::at(0),
+    };
+    let message = format!(
+        "a model picks speakers or judges handoffs here ({}), and none is named for that: \
+         `passthrough` repeats the question, and nobody can be picked by that",
+        orchestrator.pattern
+    );
+    let help = "write `selector_model` into this file, or `default_model` into tenure.toml, or \
+                choose another pattern";
+    report.push(Diagnostic::new(Code::MeaninglessField, source, span, message).help(help));
+    report
 }
 
 /// Where a file says which model picks speakers.

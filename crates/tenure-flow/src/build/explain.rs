@@ -84,6 +84,9 @@ pub struct HandoffExplanation {
     /// What its author says of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Where it is declared, as `file:line`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
 }
 
 /// One declared variable.
@@ -139,7 +142,9 @@ pub(super) fn inspection(
     let mut report = loaded.report.clone();
     report.extend(inspection.report);
     let workflow = explanation(loaded, &inspection.agents);
-    WorkflowInspection { workflow, report, needs: inspection.needs, nested }
+    let mut needs = inspection.needs;
+    needs.extend(super::unset_variables(loaded));
+    WorkflowInspection { workflow, report, needs, nested }
 }
 
 pub(super) fn explanation(loaded: &LoadedWorkflow, agents: &[Explanation]) -> WorkflowExplanation {
@@ -236,5 +241,6 @@ fn handoff(rule: &HandoffRule) -> HandoffExplanation {
         condition,
         pre,
         description: rule.description.clone(),
+        declared: rule.declared.as_ref().map(ToString::to_string),
     }
 }

@@ -9,6 +9,7 @@ mod asker;
 mod attach;
 mod builder;
 mod explain;
+mod needs;
 mod open;
 mod platform;
 mod sources;
@@ -21,6 +22,7 @@ pub use explain::{
     HandoffExplanation, JourneyExplanation, SpeakerExplanation, VariableExplanation,
     WorkflowExplanation, WorkflowInspection,
 };
+pub use needs::unset_variables;
 pub use sources::sources;
 pub use trust::trust_items;
 pub use workflow::Workflow;

@@ -1,6 +1,7 @@
 //! From a workflow to its flow.
 
 use super::Workflow;
+use super::attach::Parts;
 use super::builder::team;
 use crate::Flow;
 use crate::file::AgentKind;
@@ -32,12 +33,12 @@ impl Opened {
         for entry in &file.agents {
             if let AgentKind::Workflow(name) = &entry.kind {
                 let flow = flows.get(&**name).ok_or_else(|| missing(name))?;
-                // What both declare under one name is one thing to both.
                 let inner = workflow.nested.iter().find(|nested| nested.name() == &**name);
-                let inner = inner.map(|nested| &nested.loaded.workflow.variables.definitions);
-                let is_own = |it: &str| file.variables.definitions.iter().any(|own| own.name == it);
-                let shared = inner.into_iter().flatten().map(|it| it.name.as_str());
-                let nested = NestedFlow::new(flow.clone()).inputs(shared.filter(|it| is_own(it)));
+                let nested = NestedFlow::new(flow.clone());
+                let nested = match inner.map(|inner| shared(&workflow.parts, &inner.parts)) {
+                    Some((inputs, outputs)) => nested.inputs(inputs).outputs(outputs),
+                    None => nested,
+                };
                 let (model, tool) = nested.parts();
                 chats.insert(entry.name.clone(), tool);
                 models.insert(entry.name.clone(), model);
@@ -115,6 +116,16 @@ fn build(
         flow = flow.workflow(nested.clone());
     }
     flow.build()
+}
+
+/// What both workflows declare under one name is one thing to both, as far as each lets it: the inner
+/// chat begins with what it may be given, and what both may write comes back.
+fn shared(outer: &Parts, inner: &Parts) -> (Vec<String>, Vec<String>) {
+    let (outer, inner) = (&outer.variables, &inner.variables);
+    let names = inner.definitions().iter().map(|it| it.name.clone());
+    let inputs: Vec<_> = names.filter(|it| outer.get(it).is_some() && inner.accepts(it)).collect();
+    let outputs = inputs.iter().filter(|it| outer.accepts(it)).cloned().collect();
+    (inputs, outputs)
 }
 
 fn missing(name: &str) -> TeamError {

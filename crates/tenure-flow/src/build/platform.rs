@@ -1,11 +1,12 @@
 //! The project's own in place of the platform's lifecycle tools.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_cards::card::Environ;
 use tenure_cards::embed::{Origin, PythonFiles, Reader, SpecScope, Use};
-use tenure_cards::source::{Source, Span};
-use tenure_cards::{Diagnostic, Project, Report};
+use tenure_cards::project::ConfineError;
+use tenure_cards::source::{MAX_FILE, Source, Span};
+use tenure_cards::{Code, Diagnostic, Project, Report};
 use tenure_hosts::PythonFunction;
 
 /// The file of a project that replaces the platform's own lifecycle tools.
@@ -25,9 +26,16 @@ impl Replaced {
     /// Of this project. Of what its file does not define the platform's own stays.
     pub(super) fn of(project: &Project) -> Self {
         let mut replaced = Self::default();
-        let Ok(text) = std::fs::read_to_string(project.root.join(PLATFORM)) else {
-            return replaced;
+        // What leads out of the project is not read, and what cannot be read is told.
+        let file = match project.confine(&project.root, Path::new(PLATFORM)) {
+            Err(ConfineError::Missing) => return replaced,
+            found => found.ok(),
         };
+        let is_plain = |file: &PathBuf| {
+            file.metadata().is_ok_and(|it| it.is_file() && it.len() <= MAX_FILE as u64)
+        };
+        let text = file.filter(is_plain).and_then(|file| std::fs::read_to_string(file).ok());
+        let text = text.unwrap_or_default();
         let source = Arc::new(Source::new(PLATFORM, &*text));
         let (environ, mut python, mut report) =
             (Environ::process(), PythonFiles::default(), Report::new());
@@ -36,14 +44,22 @@ impl Replaced {
         let mut scope =
             SpecScope { reader: &mut reader, origin, python: &mut python, registered: None };
         for name in FUNCTIONS {
-            let Some(at) = text.find(&format!("def {name}(")) else { continue };
-            let span = Span::new(at, at + "def ".len() + name.len());
+            let span = match text.find(&format!("def {name}")) {
+                Some(at) => Span::new(at, at + "def ".len() + name.len()),
+                None => Span::at(0),
+            };
             let spec = format!("{PLATFORM}:{name}");
             if let Some(found) = scope.python(&spec, span, Use::LifecycleTool) {
                 replaced.functions.push(found.function);
             }
+            // What is wrong with the file itself is wrong with both.
+            if scope.reader.report.iter().any(|it| is_of_file(it.code)) {
+                break;
+            }
         }
-        replaced.problems.extend(report.iter().cloned());
+        // Of what it does not define the platform's own stays.
+        let wrong = report.iter().filter(|it| it.code != Code::FunctionMissing);
+        replaced.problems.extend(wrong.cloned());
         replaced
     }
 
@@ -51,4 +67,16 @@ impl Replaced {
     pub(super) fn named(&self, name: &str) -> Option<PythonFunction> {
         self.functions.iter().find(|function| &*function.name == name).cloned()
     }
+}
+
+/// Whether it is said of a file, and of no function in it.
+fn is_of_file(code: Code) -> bool {
+    matches!(
+        code,
+        Code::PythonSyntax
+            | Code::PythonUnreadable
+            | Code::NotAFile
+            | Code::OutsideProject
+            | Code::LinkOutsideProject
+    )
 }

@@ -31,6 +31,10 @@ pub fn sources(loaded: &LoadedWorkflow) -> Sources {
             found.insert(file.dir.join(&source.path));
         }
     }
+    let context = &loaded.cards.project.config.context;
+    for path in [&context.concept_overview, &context.schema_overview].into_iter().flatten() {
+        found.insert(path);
+    }
     for nested in &loaded.nested {
         found.extend(sources(nested));
     }

@@ -67,12 +67,14 @@ fn tool(entry: &ToolEntry, variables: &Arc<Variables>, hosts: &AttachHosts<'_>) 
     let ToolType::Ui(ui) = &entry.tool_type else {
         return Arc::new(hosts.python.tool(function, (**spec).clone()));
     };
-    let (told, takes) = without_response(spec);
+    let (told, response) = without_response(spec);
+    let takes = if response.is_some() { TakesResponse::Yes } else { TakesResponse::No };
     let inner: Arc<dyn Tool> = Arc::new(hosts.python.tool(function, (**spec).clone()));
     let asks = UiTool::new(inner)
         .component(ui.component.clone())
         .mode(ui.mode.map(|mode| mode.as_str()))
         .takes_response(takes)
+        .schema(response)
         .on_response(variables.ui_response(&*spec.name));
     Arc::new(Told { spec: told, asks })
 }
@@ -98,19 +100,16 @@ impl Tool for Told {
     }
 }
 
-/// What a model is told of a tool that asks a person: not the argument that the person gives.
-fn without_response(spec: &ToolSpec) -> (ToolSpec, TakesResponse) {
+/// What a model is told of a tool that asks a person: not the argument that the person gives. That
+/// argument's schema is the form of the answer.
+fn without_response(spec: &ToolSpec) -> (ToolSpec, Option<Value>) {
     let mut spec = spec.clone();
-    let mut takes = TakesResponse::No;
     let mut parameters = spec.parameters.clone();
-    if let Some(properties) = parameters.get_mut("properties").and_then(Value::as_object_mut)
-        && properties.remove(UI_RESPONSE).is_some()
-    {
-        takes = TakesResponse::Yes;
-    }
+    let properties = parameters.get_mut("properties").and_then(Value::as_object_mut);
+    let response = properties.and_then(|properties| properties.remove(UI_RESPONSE));
     if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|name| name != UI_RESPONSE);
     }
     spec = spec.parameters(parameters);
-    (spec, takes)
+    (spec, response)
 }

@@ -1,8 +1,9 @@
 //! What a workflow would run and reach.
 
 use super::platform::Replaced;
-use crate::file::LoadedWorkflow;
+use crate::file::{LoadedWorkflow, WorkflowFile};
 use crate::lifecycle::{LifecycleTool, Run};
+use crate::route::Routing;
 use crate::variables::Source;
 use tenure_cards::trust::{Collector, Inventory, inventory_with};
 
@@ -49,12 +50,43 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
             Source::DataReference(source) => Some(&source.database_name),
             Source::DataEntity(source) => Some(&source.database_name),
             Source::Computed(source) => source.persist_to.as_ref().map(|it| &it.database_name),
-            Source::Config(_) | Source::State(_) | Source::Static(_) => None,
+            Source::Config(source) => {
+                found.environment(&source.env_var, &read_by(file, &definition.name), name);
+                None
+            }
+            Source::State(_) | Source::Static(_) => None,
         };
         let databases = &loaded.cards.project.config.databases;
         if let Some(path) = database.and_then(|name| databases.get(name)) {
             found.data(path, true, &used);
         }
+    }
+    for taken in &file.expansions {
+        found.environment(&taken.name, "the files of the workflow", name);
+    }
+    let context = &loaded.cards.project.config.context;
+    let overviews = [("concept", &context.concept_overview), ("schema", &context.schema_overview)];
+    for (which, path) in overviews {
+        if let Some(path) = path {
+            found.data(path, false, &format!("{name}: variable {which}_overview"));
+        }
+    }
+    let orchestrator = &file.orchestrator;
+    let routing = Routing::new(orchestrator.pattern).handoffs(file.handoffs.clone());
+    if routing.needs_selector() {
+        let model = orchestrator.selector_model.as_deref();
+        found.model(&loaded.cards, model, &format!("{name}: selector"));
+    }
+}
+
+/// What the value of a variable goes into: whoever sees it sends it to its model.
+fn read_by(file: &WorkflowFile, variable: &str) -> String {
+    let sees =
+        file.variables.exposures.iter().filter(|it| it.variables.iter().any(|n| n == variable));
+    let agents: Vec<&str> = sees.map(|it| it.agent.as_str()).collect();
+    match &*agents {
+        [] => format!("the context variable `{variable}`"),
+        agents => format!("the context variable `{variable}`, read by {}", agents.join(", ")),
     }
 }
 

@@ -35,7 +35,12 @@ async fn begun(mut request: ChatRequest) -> ChatReport {
     let id = request.id.take().unwrap_or_else(fresh_id);
     // Its own, so that a chat that is given up cancels nobody else who was handed the same token.
     let token = request.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
-    let open = flow.open(&token);
+    let open = match flow.open(&id, &token) {
+        Ok(open) => open,
+        Err(error) => {
+            return Talk::new(flow, None, 0).report(id, end_of(error), None, began);
+        }
+    };
     let cancels = CancelOnDrop(Some(token.clone()));
     let task = flow.inner.tracker.spawn({
         let id = id.clone();
@@ -77,10 +82,11 @@ async fn live(
     began: Instant,
 ) -> ChatReport {
     let ChatRequest { flow, app, user, message, initial, seed, variables, context, .. } = request;
+    let questions = request.questions;
     let context = context.unwrap_or_else(ExecutionContext::unique).with_user_id(&*user);
     let context = context.with_session_id(&*id).with_conversation_id(&*id);
     let mut talk = Talk::new(flow.clone(), initial, seed);
-    if let Err(error) = check(&context) {
+    if let Err(error) = check(&context).and_then(|()| talk.check()) {
         return talk.report(id, end_of(error), None, began);
     }
     let leaving = Leaving::of(&flow, &id);
@@ -92,6 +98,9 @@ async fn live(
             Waits::ForPerson => ChatStatus::Paused,
             Waits::NoLonger => ChatStatus::Running,
         });
+        if let Some(questions) = &questions {
+            questions.tell(waits);
+        }
     });
     let system = [
         ("workflow_name".to_owned(), Value::from(&*flow.inner.name)),

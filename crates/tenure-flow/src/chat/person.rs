@@ -1,10 +1,13 @@
 //! The person's turn in a chat.
 
 use super::talk::Talk;
+use super::wait::unless_cancelled;
 use super::{Cast, ChatMessage, Speaker};
 use crate::contract::Stage;
+use crate::flow::StartupMode;
 use crate::route::{RoutingDecision, Target};
 use serde_json::json;
+use std::pin::pin;
 use tenure_core::Error;
 use tenure_core::chat::Chat;
 
@@ -25,11 +28,9 @@ impl Talk {
         if self.user_turns >= most {
             return Err(Error::max_turns(most));
         }
+        self.prepare(chat, cast, "user").await?;
         self.user_turns += 1;
         self.after_user = true;
-        if let Some(session) = &self.session {
-            session.before_turn(chat, "user").await?;
-        }
         self.select(user, "user");
         self.enter(cast, Stage::Execute, || json!({ "agent": "user" }));
         let request = user.request(self.question()).in_chat(chat);
@@ -44,23 +45,39 @@ impl Talk {
                 return Err(Error::orchestration(message).because(error));
             }
         };
+        let mut led_to = Ok(());
         let text = report.output().trim();
         if text.is_empty() {
             self.silences += 1;
             self.next = Some(self.after_silence());
         } else {
             self.silences = 0;
+            self.after_user = !self.begins();
             let mut message = ChatMessage::new(Speaker::User, text, self.turns);
-            if let Some(session) = &self.session {
-                message.hidden = session.after_message(chat, "user", text)?;
-            }
+            let hidden = match &self.session {
+                Some(session) => session.after_message(chat, "user", text),
+                None => Ok(false),
+            };
+            // It was said, whatever that led to.
+            message.hidden = hidden.as_ref().is_ok_and(|hidden| *hidden);
             self.say(cast, message);
+            led_to = hidden.map(drop);
         }
         self.failures.extend(report.failures);
+        led_to?;
         if let Some(session) = &self.session {
-            session.after_turn(chat).await?;
+            let written = pin!(session.after_turn(chat));
+            unless_cancelled(written, &cast.token, || false).await.unwrap_or(Ok(()))?;
         }
         Ok(())
+    }
+
+    /// Whether the person is about to say the first thing of a chat that they begin. That is not a
+    /// turn after which handoffs are looked at: it is the same as a message that the chat was given.
+    fn begins(&self) -> bool {
+        self.flow.inner.startup == StartupMode::UserDriven
+            && self.last_agent.is_none()
+            && !self.messages.iter().any(|message| message.speaker == Speaker::User)
     }
 
     fn after_silence(&self) -> RoutingDecision {

@@ -1,6 +1,6 @@
 //! A chat, to be given options and then run.
 
-use super::{ChatReport, begin};
+use super::{ChatReport, Questions, begin};
 use crate::flow::Flow;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ pub struct ChatRequest {
     pub(crate) variables: BTreeMap<String, Value>,
     pub(crate) context: Option<ExecutionContext>,
     pub(crate) token: Option<CancelToken>,
+    pub(crate) questions: Option<Questions>,
 }
 
 impl ChatRequest {
@@ -37,10 +38,12 @@ impl ChatRequest {
             variables: BTreeMap::new(),
             context: None,
             token: None,
+            questions: None,
         }
     }
 
-    /// The chat's id; by default a new one.
+    /// The chat's id; by default a new one. Of two chats of a flow that have the same id at the same
+    /// time, the second one fails before anything of it begins.
     pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.id = Some(id.into());
         self
@@ -64,7 +67,7 @@ impl ChatRequest {
         self
     }
 
-    /// Who begins, in place of the flow's initial agent.
+    /// Who begins, in place of the flow's initial agent: a chat that names somebody else fails.
     pub fn initial_agent(mut self, agent: impl Into<Arc<str>>) -> Self {
         self.initial = Some(agent.into());
         self
@@ -76,7 +79,9 @@ impl ChatRequest {
         self
     }
 
-    /// Sets a context variable before the chat begins, the read-only ones included.
+    /// Sets a context variable before the chat begins. What the platform says of a chat is not to
+    /// be given, nor is a declared variable whose value comes from somewhere else: the chat fails
+    /// then.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
@@ -91,6 +96,12 @@ impl ChatRequest {
     /// Cancels the chat when `token` is cancelled. A chat that is given up does not cancel it.
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {
         self.token = Some(token.clone());
+        self
+    }
+
+    /// Whom to tell that the chat waits for a person: whoever runs it as a part of its own work.
+    pub(crate) fn questions(mut self, questions: &Questions) -> Self {
+        self.questions = Some(questions.clone());
         self
     }
 

@@ -71,6 +71,21 @@ impl Talk {
         }
     }
 
+    /// Whether there is somebody to begin: a chat may say itself who does.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let names = &self.flow.inner.names;
+        match self.initial.as_ref().filter(|initial| !names.contains(initial)) {
+            None => Ok(()),
+            Some(initial) => {
+                let known: Vec<_> = names.iter().map(|name| &**name).collect();
+                Err(Error::invalid(format!(
+                    "the chat's initial agent `{initial}` is none of the workflow's; there are: {}",
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
     /// Enters a stage and announces it.
     pub(crate) fn enter(&mut self, cast: &Cast, stage: Stage, data: impl FnOnce() -> Value) {
         match self.stages.enter(stage) {
@@ -98,7 +113,7 @@ impl Talk {
         loop {
             match self.route(chat, cast).await? {
                 Target::End => break,
-                Target::User => self.ask_user(chat, cast).await?,
+                Target::User => Box::pin(self.ask_user(chat, cast)).await?,
                 Target::Agent(name) => {
                     self.speak(chat, cast, name).await?;
                     if !flow.journeys.is_empty() {
@@ -108,7 +123,9 @@ impl Talk {
             }
         }
         if let Some(session) = &self.session {
-            session.finish(chat).await?;
+            let finished = Box::pin(session.finish(chat));
+            let finished = unless_cancelled(finished, &cast.token, || false).await;
+            finished.unwrap_or_else(|| Err(Error::cancelled()))?;
         }
         let messages = self.messages.len();
         self.enter(cast, Stage::Aggregate, || json!({ "messages": messages }));
@@ -232,9 +249,9 @@ impl Talk {
         }
         let last = last.clone();
         let flow = self.flow.clone();
-        let arrived = self.journeys.travel(&flow, chat, cast, &last, self.seed).await?;
-        if let Some(arrived) = arrived {
-            self.usage += arrived.usage;
+        let arrived = self.journeys.travel(&flow, chat, cast, &last, self.seed).await;
+        self.usage += self.journeys.take_spent();
+        if let Some(arrived) = arrived? {
             let mut message = ChatMessage::new(Speaker::System, arrived.told, self.turns);
             message.hidden = true;
             self.say(cast, message);

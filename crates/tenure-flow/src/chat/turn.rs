@@ -10,11 +10,21 @@ use serde_json::json;
 use std::pin::pin;
 use std::sync::Arc;
 use tenure_core::Error;
+use tenure_core::agent::Request;
 use tenure_core::chat::Chat;
 use tenure_core::drive::{Input, TurnReport};
+use tenure_core::message::History;
 
 /// What an agent is told that is to speak again though nobody said anything.
 const GO_ON: &str = "Continue.";
+
+/// Where a turn stands.
+struct Place {
+    /// Whose it is.
+    at: usize,
+    /// What the agent had heard and remembered before, if the turn may have to be made again.
+    before: Option<Box<(usize, History)>>,
+}
 
 impl Talk {
     /// One turn of an agent, as the flow's strategy for failures has it.
@@ -27,9 +37,18 @@ impl Talk {
         let mut attempt = 0;
         let mut fallback = self.decision().and_then(|decision| decision.fallback.clone());
         loop {
-            let Some(error) = self.attempt(chat, cast, &name).await? else {
-                return Ok(());
-            };
+            // One turn, in this future: one of its own would be moved here, every time.
+            let turn = self.place(cast, &name)?;
+            if self.session.is_some() {
+                Box::pin(self.prepare(chat, cast, &name)).await?;
+            }
+            let request = self.request(chat, cast, &turn, &name);
+            let result = request.run().await;
+            let failed = self.had(chat, cast, turn, &name, result)?;
+            if self.session.is_some() {
+                Box::pin(self.write(chat, cast, failed.as_ref())).await?;
+            }
+            let Some(error) = failed else { return Ok(()) };
             // Whatever the turn ended with: somebody wants the chat to end.
             if cast.token.is_cancelled() {
                 return Err(Error::cancelled());
@@ -52,8 +71,8 @@ impl Talk {
                     return Ok(());
                 }
                 Some(Reaction::Repeat { after }) => {
-                    let waited = tokio::time::sleep(after);
-                    if unless_cancelled(pin!(waited), &cast.token, || false).await.is_none() {
+                    let waited = Box::pin(tokio::time::sleep(after));
+                    if unless_cancelled(waited, &cast.token, || false).await.is_none() {
                         return Err(Error::cancelled());
                     }
                     attempt += 1;
@@ -67,13 +86,8 @@ impl Talk {
         }
     }
 
-    /// One turn. `Some` is how it failed; an error is why there could not be one.
-    async fn attempt(
-        &mut self,
-        chat: &Chat,
-        cast: &Cast,
-        name: &Arc<str>,
-    ) -> Result<Option<Error>, Error> {
+    /// Where the turn of an agent stands. An error is why there cannot be one.
+    fn place(&self, cast: &Cast, name: &Arc<str>) -> Result<Place, Error> {
         let Some(at) = cast.names.iter().position(|it| it == name) else {
             let names: Vec<_> = cast.names.iter().map(|name| &**name).collect();
             let names = names.join(", ");
@@ -81,32 +95,51 @@ impl Talk {
                 "`{name}` was chosen to speak, but there is no such agent; there are: {names}"
             )));
         };
-        let agent = &cast.speakers[at];
         if self.turns >= self.flow.inner.max_turns {
             return Err(Error::max_turns(self.flow.inner.max_turns));
         }
-        self.turns += 1;
-        self.after_user = false;
-        self.user_turns = 0;
         // A repetition begins where the first time did: it is told the same, and remembers nothing
         // of the turn that failed.
         let repeats = matches!(self.flow.inner.strategy, ErrorStrategy::Retry { .. });
-        let before = repeats.then(|| (self.heard[at], agent.history()));
-        if let Some(session) = &self.session {
-            session.before_turn(chat, name).await?;
-        }
-        let input = self.input(at, name);
+        let before = repeats.then(|| Box::new((self.heard[at], cast.speakers[at].history())));
+        Ok(Place { at, before })
+    }
+
+    /// Announces the turn, and says what it is about.
+    fn request<'a>(
+        &mut self,
+        chat: &Chat,
+        cast: &'a Cast,
+        place: &Place,
+        name: &Arc<str>,
+    ) -> Request<'a> {
+        let agent = &cast.speakers[place.at];
+        self.turns += 1;
+        self.after_user = false;
+        self.user_turns = 0;
+        let input = self.input(place.at, name);
         self.select(agent, name);
         let turn = self.turns;
         self.enter(cast, Stage::Execute, || json!({ "agent": name, "turn": turn }));
-        let outputs = self.flow.inner.outputs.clone();
-        let mut request = agent.request(input).in_chat(chat);
-        if let Some(output) = outputs.get(name) {
-            request = output.ask(request);
+        let request = agent.request(input).in_chat(chat);
+        match self.flow.inner.outputs.get(name) {
+            Some(output) => output.ask(request),
+            None => request,
         }
-        let failed = match request.run().await {
+    }
+
+    /// Keeps what a turn was. `Some` is how it failed.
+    fn had(
+        &mut self,
+        chat: &Chat,
+        cast: &Cast,
+        place: Place,
+        name: &Arc<str>,
+        result: Result<TurnReport, Error>,
+    ) -> Result<Option<Error>, Error> {
+        match result {
             Ok(report) => {
-                outputs.keep(chat, name, report.output());
+                self.flow.inner.outputs.keep(chat, name, report.output());
                 let hidden = match &self.session {
                     Some(session) => session.after_message(chat, name, report.output()),
                     None => Ok(false),
@@ -114,23 +147,47 @@ impl Talk {
                 // It was said, whatever that led to.
                 self.spoke(cast, name, report, hidden.as_ref().is_ok_and(|hidden| *hidden));
                 hidden?;
-                None
+                Ok(None)
             }
             Err(error) => {
                 self.failed(name, &error);
-                if let Some((heard, history)) = before {
-                    self.heard[at] = heard;
+                if let Some(before) = place.before {
+                    let (heard, history) = *before;
+                    self.heard[place.at] = heard;
                     // An agent that shut down for it has no history to go back to; the next turn
                     // says so.
-                    let _ = agent.set_history(history);
+                    let _ = cast.speakers[place.at].set_history(history);
                 }
-                Some(error)
+                Ok(Some(error))
             }
-        };
-        if let Some(session) = &self.session {
-            session.after_turn(chat).await?;
         }
-        Ok(failed)
+    }
+
+    /// Writes what a turn changed.
+    async fn write(&self, chat: &Chat, cast: &Cast, failed: Option<&Error>) -> Result<(), Error> {
+        let Some(session) = &self.session else { return Ok(()) };
+        // Of a chat that is cancelled, its end writes what is not written yet.
+        let written = pin!(session.after_turn(chat));
+        let written = unless_cancelled(written, &cast.token, || false).await.unwrap_or(Ok(()));
+        match (written, failed) {
+            // Why the turn failed is what counts; what could not be written is tried again.
+            (Err(error), Some(_)) => tracing::error!(chat = chat.id(), "{error}"),
+            (written, _) => written?,
+        }
+        Ok(())
+    }
+
+    /// Brings the variables up to date for a turn that is about to begin.
+    ///
+    /// A cancel interrupts the turns that go on, once. While a database is waited for there is none,
+    /// so there must not be one afterwards either: between this and the turn nobody waits.
+    pub(super) async fn prepare(&self, chat: &Chat, cast: &Cast, agent: &str) -> Result<(), Error> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let prepared = pin!(session.before_turn(chat, agent));
+        match unless_cancelled(prepared, &cast.token, || false).await {
+            Some(prepared) if !cast.token.is_cancelled() => prepared,
+            _ => Err(Error::cancelled()),
+        }
     }
 
     /// What the agent has not heard yet: the last of it as the text, the rest before it.

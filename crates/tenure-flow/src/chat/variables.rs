@@ -16,6 +16,12 @@ impl Talk {
         given: BTreeMap<String, Value>,
     ) -> Result<(), Error> {
         let Some(declared) = &self.flow.inner.variables else {
+            // The same answer as for a workflow that declares some.
+            if let Some(key) = Chat::system_keys().iter().find(|key| given.contains_key(**key)) {
+                return Err(Error::invalid(format!(
+                    "context variable `{key}` cannot be given to a chat: it comes from the platform"
+                )));
+            }
             chat.set_variables(given);
             return Ok(());
         };

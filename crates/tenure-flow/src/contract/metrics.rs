@@ -1,6 +1,6 @@
 //! The numbers of an orchestration.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::Duration;
 
 /// The numbers of an orchestration. A step is a task, however often it was tried; in a chat it is a
@@ -18,7 +18,8 @@ pub struct OrchestratorMetrics {
     pub retries: u64,
     /// Decisions on who does what.
     pub routing_decisions: u64,
-    /// What all steps took together.
+    /// What all steps took together; `busy_ms` in JSON.
+    #[serde(rename = "busy_ms", serialize_with = "in_millis")]
     pub busy: Duration,
 }
 
@@ -40,5 +41,23 @@ impl OrchestratorMetrics {
         } else {
             self.failed_steps += 1;
         }
+    }
+}
+
+/// Durations are milliseconds wherever programs read them.
+fn in_millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64() * 1_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_read_durations_in_milliseconds() {
+        let mut metrics = OrchestratorMetrics::default();
+        metrics.record_step(true, Duration::from_micros(1500));
+        let json = serde_json::to_value(metrics).expect("JSON");
+        assert_eq!((&json["busy_ms"], json.get("busy")), (&1.5.into(), None));
     }
 }

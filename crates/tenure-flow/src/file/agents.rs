@@ -1,8 +1,10 @@
 //! The file `agents`: who takes part.
 
+use super::data::VariablesFile;
 use super::data::{AgentEntry, AgentKind};
 use super::part::{Folder, Part, meant};
 use super::prompt;
+use super::scope::Visible;
 use super::team::{Team, is_reserved};
 use std::path::Path;
 use std::sync::Arc;
@@ -130,11 +132,12 @@ fn named(
         return None;
     }
     let help = if name.is_empty() {
-        "write a name"
+        "write a name".to_owned()
     } else if is_reserved(&name) {
-        "`user` is the person and `terminate` the end of a chat; choose another"
+        "`user` is the person and `terminate` the end of a chat; choose another".to_owned()
     } else if name.contains(char::is_whitespace) {
-        "a name is one word; write `_` for the space"
+        let words: Vec<&str> = name.split_whitespace().collect();
+        format!("a name is one word; write `{}`", words.join("_"))
     } else {
         return Some((name, span));
     };
@@ -144,8 +147,16 @@ fn named(
 }
 
 /// Reads the entries: each becomes a card, or points to one, or to a workflow.
-pub(super) fn read(folder: &mut Folder<'_, '_>, part: &Part, drafts: &[Draft<'_>]) -> Vec<Read> {
+pub(super) fn read(
+    folder: &mut Folder<'_, '_>,
+    part: &Part,
+    drafts: &[Draft<'_>],
+    variables: &VariablesFile,
+    visible: &Visible,
+) -> Vec<Read> {
     let mut found = Vec::new();
+    // Those that an agent does not see are reported with what to do.
+    folder.loader.filled = visible.names.clone();
     for draft in drafts {
         let (node, label) = (draft.node, draft.label.as_str());
         let (common, tree, points) = folder.entry(&part.source, label, |scope| {
@@ -176,6 +187,11 @@ pub(super) fn read(folder: &mut Folder<'_, '_>, part: &Part, drafts: &[Draft<'_>
             Points::Wrong => None,
         };
         let Some(kind) = kind else { continue };
+        if let AgentKind::Card(name) = &kind {
+            let told = folder.loader.cards().iter().find(|card| card.name == *name);
+            let told = told.and_then(|card| card.instruction.clone());
+            unseen(folder, part, draft, told.as_deref().unwrap_or_default(), variables);
+        }
         let entry = AgentEntry {
             name: Arc::clone(&draft.name),
             kind,
@@ -192,6 +208,58 @@ pub(super) fn read(folder: &mut Folder<'_, '_>, part: &Part, drafts: &[Draft<'_>
             required_span: common.required,
             workflow,
         });
+    }
+    found
+}
+
+/// Warns of variables that an instruction mentions and that its agent does not get to see: nobody puts
+/// their values there.
+fn unseen(
+    folder: &mut Folder<'_, '_>,
+    part: &Part,
+    draft: &Draft<'_>,
+    told: &str,
+    variables: &VariablesFile,
+) {
+    let seen: Vec<&String> = variables
+        .exposures
+        .iter()
+        .filter(|it| *it.agent == *draft.name)
+        .flat_map(|it| &it.variables)
+        .collect();
+    for (whole, name) in marks(told) {
+        let is_declared = variables.definitions.iter().any(|it| it.name == name);
+        if !is_declared || seen.iter().any(|it| *it == name) {
+            continue;
+        }
+        let written = part.source.slice(draft.node.span).find(whole);
+        let span = written.map_or(draft.name_span, |at| {
+            let start = draft.node.span.start as usize + at;
+            Span::new(start, start + whole.len())
+        });
+        folder.entry(&part.source, &draft.label, |scope| {
+            let message =
+                format!("`{whole}` stays as it is: `{}` does not see this variable", draft.name);
+            let help = format!(
+                "add `{name}` to what `{}` sees, under `agents` in context_variables",
+                draft.name
+            );
+            scope.reader.problem_help(Code::UnknownTemplate, span, message, help);
+        });
+    }
+}
+
+/// Every `{{name}}` and `${name}` of a text, with the name in it.
+fn marks(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for (open, close) in [("{{", "}}"), ("${", "}")] {
+        for (at, _) in text.match_indices(open) {
+            let inner = &text[at + open.len()..];
+            if let Some(end) = inner.find(close) {
+                let whole = &text[at..at + open.len() + end + close.len()];
+                found.push((whole, inner[..end].trim()));
+            }
+        }
     }
     found
 }

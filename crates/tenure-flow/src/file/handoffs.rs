@@ -1,11 +1,12 @@
 //! The file `handoffs`, in its three shapes.
 
-use super::part::{Folder, Part, head, unknown_fields};
+use super::part::{Folder, Part, declared, head, unknown_fields};
 use super::said::Said;
 use super::scope::Visible;
 use super::team::Team;
 use crate::route::Target;
 use crate::route::handoff::{Condition, HandoffKind, HandoffRule, ModelCondition, Scope, Source};
+use std::collections::HashMap;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{Reader, SpecScope, present};
 use tenure_cards::source::{Node, Span, Value};
@@ -60,7 +61,7 @@ pub(super) fn read(
     visible: &Visible,
 ) -> Vec<HandoffRule> {
     let Some((items, field)) = rules(folder, part) else { return Vec::new() };
-    let mut found = Vec::new();
+    let mut found: Vec<Placed> = Vec::new();
     for (at, node) in items.iter().enumerate() {
         let text = |name: &str| node.field(name).and_then(Node::text).map(str::trim);
         let source = text("source_agent").or_else(|| text("from"));
@@ -80,9 +81,41 @@ pub(super) fn read(
                 false => rule(node, scope, team, visible),
             }
         });
-        found.extend(rule);
+        let rule = rule.map(|rule| rule.declared(declared(&part.source, head(node))));
+        found.extend(rule.map(|rule| Placed { rule, span: head(node), label }));
     }
-    found
+    overridden(folder, part, &found);
+    found.into_iter().map(|it| it.rule).collect()
+}
+
+/// A rule with its place.
+struct Placed {
+    rule: HandoffRule,
+    span: Span,
+    label: String,
+}
+
+/// Warns of rules without a condition behind which the same source has another: the last counts.
+fn overridden(folder: &mut Folder<'_, '_>, part: &Part, rules: &[Placed]) {
+    let mut last: HashMap<&Source, &Placed> = HashMap::new();
+    let always = rules.iter().filter(|it| it.rule.kind == HandoffKind::After);
+    for placed in always.rev() {
+        let source = &placed.rule.source;
+        let Some(later) = last.get(source) else {
+            last.insert(source, placed);
+            continue;
+        };
+        let line = part.source.line_col(later.span.start as usize).line;
+        folder.entry(&part.source, &placed.label, |scope| {
+            let message = format!(
+                "this handoff never happens: of those of `{source}` without a condition the last \
+                 counts, and that is the one on line {line}"
+            );
+            let help =
+                "remove one of the two, or write `handoff_type: condition` with a `condition`";
+            scope.reader.problem_help(Code::UnusedHandoffs, placed.span, message, help);
+        });
+    }
 }
 
 /// The list of rules, wherever the shape has it, and what it is called.

@@ -4,11 +4,13 @@ use super::data::UiConfig;
 use super::function;
 use super::part::{Folder, Part, declared, head, meaningless, meant, unknown_fields};
 use super::team::Team;
+use crate::lifecycle::USER;
 use crate::message_hook::{MessageHook, MessageHookType};
 use std::sync::Arc;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{SpecScope, Use, list_words, present};
 use tenure_cards::source::{Node, Value};
+use tenure_core::hook::Policy;
 
 const FIELDS: &[&str] = &[
     "hook_type",
@@ -95,6 +97,11 @@ fn one(
     let kind = kind(node, scope);
     let agent = agent(node, scope, team);
     let policy = scope.policy(node, None);
+    if let (Some(kind), Some(Some(agent))) = (kind, &agent)
+        && &**agent == USER
+    {
+        of_person(node, scope, kind, policy);
+    }
     let timeout = scope.duration(node, "timeout");
     let name = scope.reader.words(node, "name");
     scope.reader.words(node, "description");
@@ -110,6 +117,36 @@ fn one(
         hook.name = name.trim().into();
     }
     Some(hook)
+}
+
+/// Refuses what a hook of the person's cannot be: they have no model that would be called, and what
+/// they have said is said.
+fn of_person(
+    node: &Node,
+    scope: &mut SpecScope<'_, '_>,
+    kind: MessageHookType,
+    policy: Option<Policy>,
+) {
+    use MessageHookType::{ProcessAllMessagesBeforeReply, UpdateAgentState};
+    if let (UpdateAgentState | ProcessAllMessagesBeforeReply, Some(place)) =
+        (kind, node.field("hook_agent"))
+    {
+        let message = format!("{kind} is never called for `user`: a person has no model");
+        let help = "name an agent that answers the person, or `all`";
+        scope.reader.problem_help(Code::Contradiction, place.span, message, help);
+    }
+    if let (
+        MessageHookType::ProcessMessageBeforeSend,
+        Some(Policy::Abort | Policy::Deny),
+        Some(at),
+    ) = (kind, policy, node.field("policy"))
+    {
+        let message = "a failure of this hook cannot hold back what the person said: it is called \
+                       when their turn is over";
+        let help = "guard the agent that hears it, by process_last_received_message; or remove \
+                    `policy`";
+        scope.reader.problem_help(Code::Contradiction, at.span, message, help);
+    }
 }
 
 fn kind(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<MessageHookType> {

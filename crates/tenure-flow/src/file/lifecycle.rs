@@ -12,7 +12,7 @@ use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{SpecScope, Use, list_words, nearest, present};
 use tenure_cards::hook::On;
 use tenure_cards::source::{Node, Span, Value};
-use tenure_core::hook::Limit;
+use tenure_core::hook::{Limit, Policy};
 
 const FIELDS: &[&str] = &[
     "trigger",
@@ -103,6 +103,13 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
     // An unknown trigger must not hide what else is wrong.
     let on = On::Points(trigger.map_or(tenure_core::hook::Points::NONE, |it| it.point().into()));
     let policy = scope.policy(node, Some(&on));
+    if let (Some(Policy::Abort), Some(trigger), Some(place)) =
+        (policy, trigger.filter(|it| it.is_end()), node.field("policy"))
+    {
+        let message = format!("a failure at {trigger} cannot abort anything: it is over by then");
+        let help = "remove `policy`: a failure there is told, and the other ends run";
+        scope.reader.problem_help(Code::Contradiction, place.span, message, help);
+    }
     let timeout = scope.duration(node, "timeout");
     let backoff = scope.duration(node, "backoff").map(Limit::duration);
     let retries = scope.reader.whole(node, "retries", 0..=10).unwrap_or(0);

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use tenure_cards::diagnostic::{Code, Diagnostic, Report};
 use tenure_cards::embed::{CardLoader, nearest};
 use tenure_cards::source::{Source, Span};
-use tenure_cards::{LoadOptions, Loaded};
+use tenure_cards::{LoadOptions, Loaded, Secrets};
 
 /// The files of a workflow beside its orchestrator.
-const PARTS: [&str; 7] = [
+pub(super) const PARTS: [&str; 7] = [
     "agents",
     "tools",
     "handoffs",
@@ -49,6 +49,16 @@ impl LoadedWorkflow {
     /// The nested workflow of this name.
     pub fn nested(&self, name: &str) -> Option<&LoadedWorkflow> {
         self.nested.iter().find(|nested| &*nested.workflow.name == name)
+    }
+
+    /// The secrets that a run of the workflow knows: those of its cards, and what its context
+    /// variables take from the environment under a name like `API_KEY`; of the workflows that it
+    /// names too.
+    pub fn secrets(&self) -> Secrets {
+        let definitions = &self.workflow.variables.definitions;
+        let taken = crate::variables::secrets(definitions, self.cards.environ());
+        let own = self.cards.secrets().and(&Secrets::new(taken.iter().map(String::as_str)));
+        self.nested.iter().fold(own, |all, nested| all.and(&nested.secrets()))
     }
 }
 
@@ -163,10 +173,6 @@ fn read(folder: &mut Folder<'_, '_>, parts: &Parts) -> (WorkflowFile, Found) {
     };
     let own_name = folder.dir.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = parts.orchestrator.part().and_then(orchestrator::name).map(str::to_owned);
-    let agents = match parts.agents.part() {
-        Some(part) => agents::read(folder, part, &drafts),
-        None => Vec::new(),
-    };
     let outputs = match parts.outputs.part() {
         Some(part) => outputs::read(folder, part, &team),
         None => OutputsSpec::default(),
@@ -194,12 +200,21 @@ fn read(folder: &mut Folder<'_, '_>, parts: &Parts) -> (WorkflowFile, Found) {
             (VariablesFile::default(), Visible { names: Vec::new(), is_whole })
         }
     };
+    let agents = match parts.agents.part() {
+        Some(part) => agents::read(folder, part, &drafts, &variables, &visible),
+        None => Vec::new(),
+    };
     let mut said = Said::default();
     let rules = match parts.handoffs.part() {
         Some(part) => {
             let rules = handoffs::read(folder, part, &team, &mut said, &visible);
             let pattern = orchestrator.pattern;
-            if pattern != Pattern::Default && !rules.is_empty() && !parts.orchestrator.is_broken() {
+            let is_known = match &parts.orchestrator {
+                Slot::There(part) => orchestrator::has_known_pattern(part),
+                Slot::Absent => true,
+                Slot::Broken => false,
+            };
+            if pattern != Pattern::Default && !rules.is_empty() && is_known {
                 unused(folder, part, pattern);
             }
             rules

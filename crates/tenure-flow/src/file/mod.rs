@@ -27,6 +27,7 @@ mod scope;
 mod source;
 mod team;
 mod tools;
+mod unfinished;
 mod variables;
 
 pub use data::{
@@ -35,3 +36,4 @@ pub use data::{
 };
 pub use folder::{is_workflow, workflows_of};
 pub use load::{LoadedWorkflow, check_pack, load};
+pub use unfinished::check_folders;

@@ -81,6 +81,12 @@ pub(super) fn name(part: &Part) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
+/// Whether the pattern that the file names, if it names one, is known.
+pub(super) fn has_known_pattern(part: &Part) -> bool {
+    let named = present(&part.tree, "orchestration_pattern");
+    named.is_none_or(|it| it.text().is_some_and(|text| Pattern::of_name(text.trim()).is_some()))
+}
+
 pub(super) fn read(folder: &mut Folder<'_, '_>, part: &Part, team: &Team) -> OrchestratorFile {
     let tree = &part.tree;
     let mut file = defaults(Arc::clone(&part.source));

@@ -100,7 +100,8 @@ impl<'o> Folder<'_, 'o> {
                 parse_yaml(&source, Span::new(from, source.text().len()), &mut found)
             }
         };
-        let is_sound = !found.has_errors();
+        let is_json = name.ends_with(".json");
+        let is_sound = is_json || !found.has_errors();
         self.report.extend(found);
         let tree = tree?;
         if !matches!(tree.value, Value::Map(_) | Value::List(_)) {
@@ -116,8 +117,8 @@ impl<'o> Folder<'_, 'o> {
             self.report.push(Diagnostic::new(code, &source, tree.span, message).help(help));
             return None;
         }
-        // What could be read in spite of syntax errors may lack half of the file, and each thing
-        // that is missing would be reported as well.
+        // What could be read of YAML in spite of syntax errors may lack half of the file, and each
+        // thing that is missing would be reported as well. JSON is read whole or not at all.
         is_sound.then_some(Part { source, tree })
     }
 

@@ -342,7 +342,7 @@ fn trigger(node: &Node, reader: &mut Reader<'_>, team: &Team, tools: &Tools) -> 
             let agent = needed(reader, node, "agent");
             let agent = agent.and_then(|name| {
                 let span = present(node, "agent")?.span;
-                team.agent(&name, span, "the trigger", reader)
+                team.agent_or_user(&name, span, "the trigger", reader)
             });
             let matches = pattern(node, reader);
             Some(Trigger::AgentText { agent: agent?.to_string(), matches: matches?, ui_hidden })

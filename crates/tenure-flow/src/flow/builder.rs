@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use tenure_core::Error;
 use tenure_core::agent::{Agent, Blueprint};
@@ -281,7 +280,8 @@ impl FlowBuilder {
         let has_user = self.has_user && self.startup != StartupMode::BackendOnly;
         let workflows = self.workflows.keys().chain([&self.name]);
         let workflows: Vec<&str> = workflows.map(|name| &**name).collect();
-        problems.extend(defects(&self.journeys, &names, &workflows, has_user));
+        let declared = self.variables.as_deref();
+        problems.extend(defects(&self.journeys, &names, &workflows, has_user, declared));
         if self.max_turns == 0 {
             problems.push("max_turns is 0; allow one turn at least".to_owned());
         }
@@ -307,9 +307,9 @@ impl FlowBuilder {
                 host.blueprint()?
             }
         };
-        let user = match (self.user, self.has_user) {
-            (Some(user), _) => Some(user),
-            (None, false) => None,
+        let user = match (self.user, has_user) {
+            (_, false) => None,
+            (Some(user), true) => Some(user),
             (None, true) => {
                 let asks = hook(AskPerson).origin(Origin::Platform);
                 let mut user = Agent::builder("user").model(Silent::new()).with_lifecycle(asks);
@@ -349,7 +349,6 @@ impl FlowBuilder {
                 workflows: self.workflows,
                 tracker: TaskTracker::new(),
                 open: Mutex::default(),
-                opened: AtomicU64::new(0),
             }),
         })
     }

@@ -13,13 +13,12 @@ use crate::variables::Variables;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tenure_core::CancelToken;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::chat::{Chat, Declarations};
 use tenure_core::message::History;
+use tenure_core::{CancelToken, Error};
 use tokio_util::task::TaskTracker;
 
 /// Several agents, and who speaks when. It is a handle: clones are the same flow.
@@ -65,9 +64,8 @@ pub(crate) struct FlowInner {
     pub(crate) workflows: BTreeMap<Arc<str>, Flow>,
     /// Where its chats run.
     pub(crate) tracker: TaskTracker,
-    /// What cancels those that run.
-    pub(crate) open: Mutex<BTreeMap<u64, CancelToken>>,
-    pub(crate) opened: AtomicU64,
+    /// Those that run, by their ids, and what cancels them.
+    pub(crate) open: Mutex<BTreeMap<Arc<str>, CancelToken>>,
 }
 
 /// Somebody who takes part in the chats of a flow.
@@ -113,12 +111,19 @@ impl Flow {
         }
     }
 
-    /// Remembers what cancels a chat, for as long as it is there.
-    pub(crate) fn open(&self, token: &CancelToken) -> OpenChat {
-        let number = self.inner.opened.fetch_add(1, Ordering::Relaxed);
+    /// Remembers what cancels a chat, for as long as it is there. What a chat has beside its agents
+    /// goes by its id, so there is one at a time of each.
+    pub(crate) fn open(&self, id: &Arc<str>, token: &CancelToken) -> Result<OpenChat, Error> {
         let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.insert(number, token.clone());
-        OpenChat { flow: self.inner.clone(), number }
+        if open.contains_key(id) {
+            return Err(Error::invalid(format!(
+                "the chat `{id}` of the workflow `{}` runs already; wait for its end, or give \
+                 this one another id",
+                self.name()
+            )));
+        }
+        open.insert(id.clone(), token.clone());
+        Ok(OpenChat { flow: self.inner.clone(), id: id.clone() })
     }
 
     /// How long the agents of a chat may take to end it, one after the other.
@@ -165,11 +170,11 @@ impl FlowInner {
 /// A chat that runs.
 pub(crate) struct OpenChat {
     flow: Arc<FlowInner>,
-    number: u64,
+    id: Arc<str>,
 }
 
 impl Drop for OpenChat {
     fn drop(&mut self) {
-        self.flow.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+        self.flow.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }

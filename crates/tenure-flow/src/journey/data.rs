@@ -92,7 +92,9 @@ impl Default for FanOut {
     }
 }
 
-/// What of the parent's variables the children are given, by name.
+/// What of the parent's variables the children are given, by name. A part of the output may give
+/// its child others of these names, in its `context` or `context_variables`; what it gives of other
+/// names is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct InputContract {
@@ -106,6 +108,10 @@ impl InputContract {
     /// These, and if they are set, these.
     pub fn new(required: Vec<String>, optional: Vec<String>) -> Self {
         Self { required, optional }
+    }
+
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.required.iter().chain(&self.optional).any(|it| it == name)
     }
 }
 

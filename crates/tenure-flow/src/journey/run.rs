@@ -1,12 +1,13 @@
 //! A journey while it goes on.
 
+use super::check::is_system;
 use super::merge::{ChildResult, merge};
 use super::parts::{Part, parts, structured};
 use super::{Journey, MOST_CHILDREN, OnPartialFailure, SpawnMode};
-use crate::chat::{Cast, ChatMessage, ChatRequest, with_cancel};
+use crate::chat::{Cast, ChatMessage, ChatRequest, Questions, with_cancel};
 use crate::flow::Flow;
 use crate::nested::child_context;
-use futures_util::future::{OptionFuture, join_all};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::chat::Chat;
 use tenure_core::model::Usage;
 use tenure_core::{CancelToken, Error};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 /// The journeys of one chat: how often each was made.
 #[derive(Default)]
 pub(crate) struct Journeys {
     cycles: BTreeMap<Arc<str>, usize>,
+    /// What their children cost, those that failed too.
+    spent: Usage,
 }
 
 /// A journey that is over.
@@ -28,10 +31,14 @@ pub(crate) struct Arrived {
     pub(crate) reason: String,
     /// What the agents are told of it.
     pub(crate) told: String,
-    pub(crate) usage: Usage,
 }
 
 impl Journeys {
+    /// What was spent since this was asked last.
+    pub(crate) fn take_spent(&mut self) -> Usage {
+        std::mem::take(&mut self.spent)
+    }
+
     /// Makes the journey that the message begins, if it begins one. While it goes on nobody speaks
     /// in the chat, so there is never a second one at the same time.
     ///
@@ -60,7 +67,8 @@ impl Journeys {
         };
         let cycle = made(journey) + 1;
         let trip = Trip { flow, chat, cast, journey, cycle, seed };
-        let Some(arrived) = trip.make(&message.text).await? else { return Ok(None) };
+        let arrived = trip.make(&message.text, &mut self.spent).await?;
+        let Some(arrived) = arrived else { return Ok(None) };
         self.cycles.insert(journey.id.clone(), cycle);
         Ok(Some(arrived))
     }
@@ -90,8 +98,8 @@ struct Child {
 }
 
 impl Trip<'_> {
-    async fn make(&self, output: &str) -> Result<Option<Arrived>, Error> {
-        let children = match self.children(output) {
+    async fn make(&self, output: &str, usage: &mut Usage) -> Result<Option<Arrived>, Error> {
+        let (children, dropped) = match self.children(output) {
             Ok(children) => children,
             Err(reason) => {
                 abort(self.cast, self.journey, &reason);
@@ -101,13 +109,17 @@ impl Trip<'_> {
         self.cast.host.announce("journey.fan_out", || {
             let of = |child: &Child| json!({ "child": child.id, "workflow": child.flow.name() });
             let children: Vec<_> = children.iter().map(of).collect();
-            json!({ "journey": self.journey.id, "cycle": self.cycle, "children": children })
+            let mut data =
+                json!({ "journey": self.journey.id, "cycle": self.cycle, "children": children });
+            if dropped > 0 {
+                data["dropped"] = dropped.into();
+            }
+            data
         });
-        let deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
+        let mut deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
         let all: Vec<_> = (0..children.len()).collect();
-        let mut usage = Usage::default();
         let mut results: Vec<Option<ChildResult>> = vec![None; children.len()];
-        let mut late = self.run(&children, &all, deadline, &mut results, &mut usage).await?;
+        let mut late = self.run(&children, &all, &mut deadline, &mut results, usage).await?;
         let policy = self.journey.fan_in.on_partial_failure;
         let mut may_retry = policy != OnPartialFailure::ResumeWithAvailable;
         loop {
@@ -127,20 +139,18 @@ impl Trip<'_> {
                 },
             }
             // Who decides to try again gives it as much time again.
-            let deadline = match policy {
-                OnPartialFailure::PromptUser => {
-                    self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout)
-                }
-                _ => deadline,
-            };
-            late = self.run(&children, &failed, deadline, &mut results, &mut usage).await?;
+            if policy == OnPartialFailure::PromptUser {
+                deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
+            }
+            late = self.run(&children, &failed, &mut deadline, &mut results, usage).await?;
         }
         let results: Vec<_> = results.into_iter().flatten().collect();
-        Ok(Some(self.arrive(&results, late, usage)))
+        self.arrive(&results, late).map(Some)
     }
 
-    /// The children that the output asks for, or why there are none.
-    fn children(&self, output: &str) -> Result<Vec<Child>, String> {
+    /// The children that the output asks for and how many parts are too many, or why there are no
+    /// children.
+    fn children(&self, output: &str) -> Result<(Vec<Child>, usize), String> {
         let fan_out = &self.journey.fan_out;
         let Some(output) = structured(output) else {
             let agent = &self.journey.trigger_agent;
@@ -166,8 +176,8 @@ impl Trip<'_> {
             0 => MOST_CHILDREN,
             most => most.min(MOST_CHILDREN),
         };
-        if parts.len() > most {
-            let dropped = parts.len() - most;
+        let dropped = parts.len().saturating_sub(most);
+        if dropped > 0 {
             tracing::warn!(journey = &*self.journey.id, dropped, "more parts than max_children");
             parts.truncate(most);
         }
@@ -183,7 +193,8 @@ impl Trip<'_> {
                 part,
             })
         };
-        parts.into_iter().enumerate().map(child).collect()
+        let children: Result<_, String> = parts.into_iter().enumerate().map(child).collect();
+        Ok((children?, dropped))
     }
 
     fn flow_of(&self, part: &Part) -> Result<Flow, String> {
@@ -208,34 +219,33 @@ impl Trip<'_> {
         &self,
         children: &[Child],
         which: &[usize],
-        deadline: Option<Instant>,
+        deadline: &mut Option<Instant>,
         results: &mut [Option<ChildResult>],
         usage: &mut Usage,
     ) -> Result<bool, Error> {
         let token = self.cast.token.child();
         let late = AtomicBool::new(false);
+        let questions = Questions::none();
         let chats = which.iter().map(|at| {
             let (child, number) = (&children[*at], *at + 1);
             self.announce_child(child, "started", None);
-            self.request(child, number, &token).run()
+            self.request(child, number, &token).questions(&questions).run()
         });
-        let time_is_up = async {
-            if OptionFuture::from(deadline.map(sleep_until)).await.is_none() {
-                std::future::pending().await
-            }
-        };
+        let time_is_up = self.time_is_up(deadline, &questions);
         let reports = with_cancel(join_all(chats), time_is_up, || {
             late.store(true, Ordering::Relaxed);
             token.cancel();
         })
         .await;
+        for report in &reports {
+            *usage += report.usage;
+        }
         if self.cast.token.is_cancelled() {
             return Err(Error::cancelled());
         }
         let late = late.into_inner();
         // By their place, so that the same script gives the same events.
         for (at, report) in which.iter().zip(&reports) {
-            *usage += report.usage;
             let child = &children[*at];
             let contract = &self.journey.fan_in.output_contract;
             let result = ChildResult::new(report, child.name.clone(), contract, late);
@@ -243,6 +253,27 @@ impl Trip<'_> {
             results[*at] = Some(result);
         }
         Ok(late)
+    }
+
+    /// Waits until the children's time is up. While one of them waits for a person it stands still,
+    /// and the chat waits too.
+    async fn time_is_up(&self, deadline: &mut Option<Instant>, questions: &Questions) {
+        loop {
+            match deadline {
+                Some(deadline) => {
+                    if timeout_at(*deadline, questions.asked()).await.is_err() {
+                        return;
+                    }
+                }
+                None => questions.asked().await,
+            }
+            let since = Instant::now();
+            let _question = self.chat.question();
+            questions.settled().await;
+            if let Some(deadline) = deadline {
+                *deadline += since.elapsed();
+            }
+        }
     }
 
     fn announce_child(&self, child: &Child, status: &str, error: Option<&String>) {
@@ -278,14 +309,21 @@ impl Trip<'_> {
             .context(child_context(&self.cast.context, &self.journey.id))
             .cancel_on(token);
         let contract = &fan_out.input_contract;
-        for name in contract.required.iter().chain(&contract.optional) {
+        // What the platform sets is a child's as it is its parent's, without being given.
+        let named = contract.required.iter().chain(&contract.optional);
+        for name in named.filter(|name| !is_system(name)) {
             if let Some(value) = variables.get(name) {
                 request = request.variable(name, value.clone());
             }
         }
-        let own = fan_out.child_context_seed.iter().chain(&child.part.variables);
-        for (name, value) in own {
+        for (name, value) in &fan_out.child_context_seed {
             request = request.variable(name, value.clone());
+        }
+        // A part is what a model said: it sets what the contract leaves to it, and nothing else.
+        for (name, value) in &child.part.variables {
+            if contract.names(name) && !is_system(name) {
+                request = request.variable(name, value.clone());
+            }
         }
         let agent = child.part.initial_agent.as_deref().map(Arc::from);
         match agent.or_else(|| fan_out.child_initial_agent.clone()) {
@@ -300,11 +338,16 @@ impl Trip<'_> {
     }
 
     /// Puts what the children gave where the chat finds it.
-    fn arrive(&self, results: &[ChildResult], late: bool, usage: Usage) -> Arrived {
+    fn arrive(&self, results: &[ChildResult], late: bool) -> Result<Arrived, Error> {
         let fan_in = &self.journey.fan_in;
         let merged = merge(fan_in.merge_mode, results);
         let told = format!("Results of `{}`: {merged}", self.journey.id);
-        self.chat.set_variables([(fan_in.inject_as.clone(), merged)]);
+        // By the rules for writing: what the children say is what models say.
+        let written = self.chat.context_variables().set(fan_in.inject_as.as_str(), merged);
+        written.map_err(|error| {
+            let message = format!("journey `{}`: inject_as: {error}", self.journey.id);
+            Error::orchestration(message).because(error)
+        })?;
         let succeeded = results.iter().filter(|child| child.is_ok()).count();
         self.cast.host.announce("journey.fan_in", || {
             json!({
@@ -319,12 +362,11 @@ impl Trip<'_> {
             })
         });
         let count = results.len();
-        Arrived {
+        Ok(Arrived {
             resume_agent: fan_in.resume_agent.clone(),
             reason: format!("journey `{}`: {succeeded} of {count} succeeded", self.journey.id),
             told,
-            usage,
-        }
+        })
     }
 
     /// Asks the person what to do about those that failed. What is not understood is asked again.

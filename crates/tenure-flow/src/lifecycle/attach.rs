@@ -68,12 +68,20 @@ fn attached(tools: &[LifecycleTool], hosts: Hosts<'_>, agent: Option<&str>) -> A
         Some(agent) => !tool.trigger.is_of_chat() && tool.concerns(agent),
     };
     let concerned: Vec<_> = tools.iter().filter(concerns).collect();
+    with_clocks(&concerned, hosts, agent, &Clocks::of(&concerned))
+}
+
+fn with_clocks(
+    concerned: &[&LifecycleTool],
+    hosts: Hosts<'_>,
+    agent: Option<&str>,
+    clocks: &Clocks,
+) -> Attached {
     let ends = concerned.iter().rev().filter(|tool| tool.trigger.is_end());
     let begins = concerned.iter().filter(|tool| !tool.trigger.is_end());
     let mut made = Attached::new();
-    let clocks = Clocks::default();
     for tool in ends.chain(begins) {
-        match registration(tool, hosts, &clocks) {
+        match registration(tool, hosts, clocks) {
             Ok(registration) => {
                 made.python |= matches!(tool.run, Run::Python(_));
                 let registration = match agent {
@@ -92,7 +100,7 @@ fn attached(tools: &[LifecycleTool], hosts: Hosts<'_>, agent: Option<&str>) -> A
             Err(problem) => made.problems.push(problem),
         }
     }
-    made.ends = ends_together(&concerned);
+    made.ends = ends_together(concerned);
     made
 }
 
@@ -114,8 +122,11 @@ fn registration(
     let work = |work: Work| Registration::shared(Arc::new(work));
     let registration = match &tool.run {
         Run::Python(function) => {
-            let own = hosts.python.lifecycle_tool(function.clone());
-            work(Work::Python(own.named(name.clone())))
+            let own = hosts.python.lifecycle_tool(function.clone()).named(name.clone());
+            work(match (tool.origin, tool.trigger) {
+                (Origin::Platform, Trigger::BeforeChat) => Work::Begins(own, clocks.clone()),
+                _ => Work::Python(own),
+            })
         }
         Run::Command { argv, dir } => {
             let own = CommandLifecycleTool::new(argv.clone(), dir, hosts.environment.clone());
@@ -182,15 +193,84 @@ fn problem(tool: &LifecycleTool, code: Code, why: String) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle;
+    use crate::Flow;
+    use crate::lifecycle::{self, platform_defaults};
     use crate::people::AskPerson;
+    use crate::route::RoundRobin;
     use serde_json::json;
     use std::sync::Mutex;
     use tenure_core::agent::Agent;
     use tenure_core::ask::{Answer, PendingAsk};
     use tenure_core::hook::hook;
-    use tenure_hosts::{Interpreter, PythonConfig};
-    use tenure_models::Silent;
+    use tenure_hosts::{Interpreter, PythonConfig, PythonFile, PythonFunction, Style};
+    use tenure_models::{Passthrough, Silent};
+
+    /// Whichever of the platform's two is the project's own: the line at the end says how long the
+    /// chat took, and nothing of the chat stays.
+    #[tokio::test]
+    async fn the_clock_of_a_chat_is_kept_until_its_end_and_no_longer() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let python = PythonHost::new(PythonConfig {
+            interpreter: Interpreter::find(dir.path()).expect("there is a Python"),
+            environment: Environment::new(),
+            dir: dir.path().to_owned(),
+        });
+        let text = "import time\ndef log_workflow_start():\n    time.sleep(0.3)\n\
+                    def log_workflow_completion():\n    pass\n";
+        let file = Arc::new(PythonFile::new(dir.path().join("own.py"), text));
+        let own = |name: &str| PythonFunction {
+            file: file.clone(),
+            name: name.into(),
+            style: Style::Sync,
+            takes: Vec::new(),
+            waits: false,
+        };
+        let (environment, catalog) = (Environment::new(), HookCatalog::new());
+        for replaced in [None, Some("log_workflow_start"), Some("log_workflow_completion")] {
+            let tools = platform_defaults(|name| (replaced == Some(name)).then(|| own(name)));
+            let tools: Vec<_> = tools.iter().collect();
+            let clocks = Clocks::of(&tools);
+            let hosts = Hosts::new(&python, &environment, &catalog);
+            let mut host = Agent::builder("lab.workflow").model(Silent::new());
+            for entry in with_clocks(&tools, hosts, None, &clocks).entries {
+                host = host.with_lifecycle(entry.registration);
+            }
+            let during: Arc<Mutex<Vec<usize>>> = Arc::default();
+            let (seen, looked) = (during.clone(), clocks.clone());
+            let spy = tenure_core::hook::before_agent(move |_, _| {
+                seen.lock().expect("nobody panicked").push(looked.len());
+                Box::pin(async { Ok(tenure_core::hook::Flow::Continue) })
+            });
+            let bus = tenure_core::event::EventBus::new();
+            let mut events = bus.subscribe(1000);
+            let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(spy);
+            let flow = Flow::builder("lab")
+                .host(host.events(&bus).blueprint().expect("it is complete"))
+                .agent(agent.blueprint().expect("it is complete"))
+                .router(RoundRobin)
+                .max_turns(1)
+                .events(&bus)
+                .build();
+            flow.expect("it is complete").run("hello").await;
+            let is_asked = replaced != Some("log_workflow_completion");
+            let during = during.lock().expect("nobody panicked").clone();
+            assert_eq!(during, [usize::from(is_asked)], "{replaced:?}");
+            assert_eq!(clocks.len(), 0, "{replaced:?}");
+            let mut durations = Vec::new();
+            while let Some(tenure_core::event::Received::Event(event)) = events.try_recv() {
+                if let tenure_core::event::EventKind::Log { line, .. } = &event.kind
+                    && let Some((_, after)) = line.split_once("duration=")
+                    && let Some((seconds, _)) = after.split_once('s')
+                {
+                    durations.push(seconds.parse::<f64>().expect("it is a number"));
+                }
+            }
+            assert_eq!(durations.len(), usize::from(is_asked), "{replaced:?}");
+            if replaced == Some("log_workflow_start") {
+                assert!(durations[0] >= 0.3, "{durations:?}");
+            }
+        }
+    }
 
     #[tokio::test]
     async fn tools_that_name_the_person_run_around_the_question() {

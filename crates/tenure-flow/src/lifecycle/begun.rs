@@ -2,10 +2,11 @@
 
 use super::{LifecycleTool, Run};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tenure_core::Error;
 use tenure_core::context::Cx;
 use tenure_core::event::LogStream;
-use tenure_core::hook::{FaultKind, HookError};
+use tenure_core::hook::{FaultKind, HookError, Origin};
 use tenure_hosts::PythonError;
 use tokio::time::Instant;
 
@@ -37,6 +38,10 @@ impl<'a> Begun<'a> {
             "file": Some(file).filter(|file| !file.is_empty()),
             "status": status,
         });
+        // A tool of the workflow's may have the same name.
+        if self.tool.origin == Origin::Platform {
+            payload["origin"] = "platform".into();
+        }
         if !trigger.is_of_chat() {
             payload["current_agent"] = self.cx.agent_name().into();
         }
@@ -53,7 +58,8 @@ impl<'a> Begun<'a> {
     /// It returned.
     pub(super) fn returned(mut self, result: Value) {
         self.is_over = true;
-        if !result.is_null() {
+        // The platform's own is a line of the log already.
+        if !result.is_null() && !matches!(self.tool.run, Run::Platform) {
             let line = format!("{} returned {result}", self.tool.function);
             self.cx.log(self.name, LogStream::Host, &line);
         }
@@ -79,6 +85,21 @@ impl<'a> Begun<'a> {
             _ => "error",
         };
         self.announce_failure(status, &error.to_string(), traceback);
+    }
+
+    /// Why it was cut off: its own time was up, or that of what it belongs to.
+    fn cut_off(&self, is_late: bool) -> String {
+        let own = match (self.tool.timeout, self.tool.trigger.is_end()) {
+            (Some(limit), _) => limit.duration(),
+            (None, true) => Duration::from_secs(5),
+            (None, false) => Duration::from_secs(30),
+        };
+        let took = self.since.elapsed();
+        match took >= own {
+            true => format!("no answer within {own:?}"),
+            false if is_late => "the time of the turn was up".to_owned(),
+            false => format!("no answer within {}ms, when its time was up", took.as_millis()),
+        }
     }
 
     fn announce_failure(&self, status: &str, error: &str, traceback: Option<&str>) {
@@ -108,7 +129,7 @@ impl Drop for Begun<'_> {
         } else if self.cx.is_cancelled() && !is_late {
             ("cancelled", "the chat was cancelled".to_owned())
         } else {
-            ("timed_out", format!("no answer within {:?}", self.since.elapsed()))
+            ("timed_out", self.cut_off(is_late))
         };
         self.announce_failure(status, &error, None);
     }

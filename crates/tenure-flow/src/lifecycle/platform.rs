@@ -3,7 +3,7 @@
 use super::{LifecycleCall, LifecycleTool, Run, Trigger};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tenure_core::InstanceId;
 use tenure_core::event::LogStream;
@@ -39,9 +39,46 @@ pub fn platform_defaults(
     DEFAULTS.into_iter().map(tool).collect()
 }
 
-/// When the chats began that go on, by the agent that stands for each.
+/// When the chats began that go on, by the agent that stands for each. The platform's own line at the
+/// end says how long one took, also if the project has its own at the begin; if nobody asks at the
+/// end, nothing is kept.
 #[derive(Clone, Default)]
-pub(super) struct Clocks(Arc<Mutex<BTreeMap<InstanceId, Instant>>>);
+pub(super) struct Clocks {
+    is_asked: bool,
+    since: Arc<Mutex<BTreeMap<InstanceId, Instant>>>,
+}
+
+impl Clocks {
+    /// For chats that these tools are called in.
+    pub(super) fn of(tools: &[&LifecycleTool]) -> Self {
+        let asks = |tool: &&LifecycleTool| {
+            tool.trigger == Trigger::AfterChat && matches!(tool.run, Run::Platform)
+        };
+        Self { is_asked: tools.iter().any(asks), ..Self::default() }
+    }
+
+    /// A chat begins.
+    pub(super) fn begin(&self, id: InstanceId) {
+        if self.is_asked {
+            self.all().insert(id, Instant::now());
+        }
+    }
+
+    /// A chat is over: how long it took, if its begin was seen.
+    fn end(&self, id: InstanceId) -> Duration {
+        self.all().remove(&id).map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<InstanceId, Instant>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many chats go on.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.all().len()
+    }
+}
 
 /// Logs the line of a chat's begin or end.
 pub(super) struct Line {
@@ -54,7 +91,8 @@ impl Line {
         Self { name, clocks }
     }
 
-    pub(super) fn say(&self, call: &LifecycleCall<'_>) -> Value {
+    /// `is_paused` says of a chat that is over that it waits for a person who is not there.
+    pub(super) fn say(&self, call: &LifecycleCall<'_>, is_paused: bool) -> Value {
         let text = |key: &str| {
             let value = call.variables().and_then(|variables| variables.get(key));
             match value {
@@ -66,10 +104,9 @@ impl Line {
         let (workflow, chat) = (text("workflow_name"), text("chat_id"));
         let timestamp = timestamp(SystemTime::now());
         let id = call.cx().instance_id();
-        let mut clocks = self.clocks.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (line, result) = match call.outcome() {
             None => {
-                clocks.insert(id, Instant::now());
+                self.clocks.begin(id);
                 let (user, app) = (text("user_id"), text("app_id"));
                 let line = format!(
                     "🚀 Workflow Initialized | workflow={workflow} | chat={chat} | user={user} | \
@@ -78,13 +115,11 @@ impl Line {
                 (line, Value::Null)
             }
             Some(outcome) => {
-                let took = clocks.remove(&id).map_or(Duration::ZERO, |since| since.elapsed());
-                let seconds = took.as_secs_f64();
-                let word =
-                    if outcome.is_ok() { "✅ Workflow Completed" } else { "⛔ Workflow Ended" };
-                let how = match outcome.is_ok() {
-                    true => String::new(),
-                    false => format!(" | outcome={outcome}"),
+                let seconds = self.clocks.end(id).as_secs_f64();
+                let (word, how) = match outcome.is_ok() {
+                    true => ("✅ Workflow Completed", String::new()),
+                    false if is_paused => ("⏸ Workflow Paused", String::new()),
+                    false => ("⛔ Workflow Ended", format!(" | outcome={outcome}")),
                 };
                 let line = format!(
                     "{word} | workflow={workflow} | chat={chat}{how} | duration={seconds:.2}s | \
@@ -93,7 +128,6 @@ impl Line {
                 (line, json!({ "duration_s": (seconds * 100.0).round() / 100.0 }))
             }
         };
-        drop(clocks);
         call.cx().log(&self.name, LogStream::Host, &line);
         result
     }

@@ -2,7 +2,8 @@
 
 use super::LifecycleCall;
 use super::function::POINTS;
-use super::platform::Line;
+use super::platform::{Clocks, Line};
+use crate::people::WaitsForPerson;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -35,6 +36,8 @@ pub(super) async fn with_result<T>(call: impl Future<Output = T>) -> (T, Value) 
 /// What a lifecycle tool runs, if it is no hook by itself.
 pub(super) enum Work {
     Python(PythonLifecycleTool),
+    /// The project's own in place of the platform's at the begin of a chat.
+    Begins(PythonLifecycleTool, Clocks),
     Command(CommandLifecycleTool),
     Platform(Line),
 }
@@ -43,8 +46,12 @@ impl Work {
     async fn call(&self, call: LifecycleCall<'_>) -> Result<(), HookError> {
         give(match self {
             Self::Python(tool) => tool.call(&call).await?,
+            Self::Begins(tool, clocks) => {
+                clocks.begin(call.cx().instance_id());
+                tool.call(&call).await?
+            }
             Self::Command(tool) => tool.call(&call).await?,
-            Self::Platform(line) => line.say(&call),
+            Self::Platform(line) => line.say(&call, false),
         });
         Ok(())
     }
@@ -62,7 +69,12 @@ impl AgentLifecycle for Work {
     }
 
     async fn after_chat(&self, cx: ChatCx<'_>, end: &ChatEnd) -> Result<(), HookError> {
-        self.call(LifecycleCall::after_chat(cx, end)).await
+        let call = LifecycleCall::after_chat(cx, end);
+        if let Self::Platform(line) = self {
+            give(line.say(&call, end.error.as_ref().is_some_and(WaitsForPerson::is_behind)));
+            return Ok(());
+        }
+        self.call(call).await
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {

@@ -50,8 +50,11 @@ fn entry(declared: &MessageHook, agent: &str, python: &PythonHost) -> AttachedEn
     if let Some(limit) = declared.timeout {
         registration = registration.limited(limit);
     }
-    // The person is asked by a hook of the platform's, and these stand around it.
-    registration = match is_person {
+    // The person is asked by a hook of the platform's, and these stand around it. Another of the
+    // platform's puts the variables into the instruction: what is written before that has them as
+    // they are at each model call, and what an earlier call kept has them not at all.
+    let is_before = is_person || declared.kind == MessageHookType::UpdateAgentState;
+    registration = match is_before {
         true => registration.origin(Origin::Platform).order(-1),
         false => registration.origin(Origin::Workflow),
     };

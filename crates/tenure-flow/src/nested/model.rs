@@ -1,21 +1,19 @@
 //! The model of an agent that is a workflow: it asks for one chat, and answers with what that said.
 
-use super::tool::{Costs, FlowTool};
+use super::tool::FlowTool;
 use async_trait::async_trait;
 use serde_json::json;
-use std::sync::Arc;
 use tenure_core::context::ModelCx;
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
 
 pub(super) struct OneChat {
     tool: String,
-    costs: Arc<Costs>,
 }
 
 impl OneChat {
     pub(super) fn new(tool: &FlowTool) -> Self {
-        Self { tool: tool.name(), costs: tool.costs() }
+        Self { tool: tool.name() }
     }
 }
 
@@ -24,11 +22,10 @@ impl Model for OneChat {
     async fn call(
         &self,
         request: &ModelRequest,
-        cx: ModelCx<'_>,
+        _cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
         if let Some(Message::Tool(result)) = request.messages.last() {
-            let usage = self.costs.take(cx.instance_id());
-            return Ok(ModelResponse::text(result.content.clone()).with_usage(usage));
+            return Ok(ModelResponse::text(result.content.clone()));
         }
         // Everything that was said since it answered last.
         let mut heard: Vec<&str> = Vec::new();

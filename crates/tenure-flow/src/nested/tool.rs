@@ -2,31 +2,28 @@
 
 use super::child_context;
 use super::failed::InnerFailed;
-use crate::chat::{ChatReport, ChatStatus, with_cancel};
+use crate::chat::{ChatReport, ChatRequest, ChatStatus, Questions, with_cancel};
 use crate::flow::Flow;
 use async_trait::async_trait;
+use futures_util::future::{Either, select};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tenure_core::CancelToken;
 use tenure_core::context::{ExecutionContext, ToolCx};
 use tenure_core::message::ToolStatus;
-use tenure_core::model::Usage;
 use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
-use tenure_core::{CancelToken, InstanceId};
 
 /// Runs a chat of a flow. The call is over when the chat is.
 pub(super) struct FlowTool {
     flow: Flow,
     inputs: Vec<String>,
     outputs: Vec<String>,
-    costs: Arc<Costs>,
 }
 
 impl FlowTool {
     pub(super) fn new(flow: Flow, inputs: Vec<String>, outputs: Vec<String>) -> Self {
-        Self { flow, inputs, outputs, costs: Arc::default() }
+        Self { flow, inputs, outputs }
     }
 
     pub(super) fn name(&self) -> String {
@@ -34,12 +31,9 @@ impl FlowTool {
         format!("workflow_{}", self.flow.name().chars().map(legal).collect::<String>())
     }
 
-    pub(super) fn costs(&self) -> Arc<Costs> {
-        self.costs.clone()
-    }
-
     async fn run(&self, cx: &ToolCx<'_>, message: &str) -> ChatReport {
-        let outer = cx.chat_id().unwrap_or("chat");
+        // Where there is no chat around it, the instance is the only one of its name.
+        let outer = cx.chat_id().map_or_else(|| cx.instance_id().to_string(), str::to_owned);
         // The turns of one instance are numbered, so the same script gives the same ids.
         let number = cx.agent().metrics().total_requests + 1;
         let context = match cx.context() {
@@ -66,7 +60,25 @@ impl FlowTool {
                 }
             }
         }
-        with_cancel(pin!(request.run()), cx.cancelled(), || token.cancel()).await
+        with_cancel(pin!(Self::follow(cx, request)), cx.cancelled(), || token.cancel()).await
+    }
+
+    /// Runs the chat. While it waits for a person, so does the call: its time stands still, and the
+    /// outer chat is one that waits.
+    async fn follow(cx: &ToolCx<'_>, request: ChatRequest) -> ChatReport {
+        let questions = Questions::none();
+        let mut chat = pin!(request.questions(&questions).run());
+        loop {
+            let asked = pin!(questions.asked());
+            if let Either::Left((report, _)) = select(chat.as_mut(), asked).await {
+                return report;
+            }
+            let settled = pin!(questions.settled());
+            let waited = cx.wait_for_person(select(chat.as_mut(), settled)).await;
+            if let Either::Left((report, _)) = waited {
+                return report;
+            }
+        }
     }
 
     /// Hands out what the outer chat is to have of the inner one.
@@ -102,7 +114,7 @@ impl Tool for FlowTool {
             return Err(ToolError::new("argument `message` is missing, or not a string"));
         };
         let report = self.run(&cx, message).await;
-        self.costs.put(cx.instance_id(), report.usage);
+        cx.charge(report.usage);
         match report.status {
             ChatStatus::Completed => {
                 self.hand_out(&cx, &report)?;
@@ -119,22 +131,5 @@ impl Tool for FlowTool {
     /// As long as its agents may take to end: their ends and their shutdowns.
     fn cancel_grace(&self) -> Duration {
         self.flow.longest_end()
-    }
-}
-
-/// What the chats of an agent's turn cost, until its model says so.
-#[derive(Default)]
-pub(super) struct Costs(Mutex<HashMap<InstanceId, Usage>>);
-
-impl Costs {
-    fn put(&self, instance: InstanceId, usage: Usage) {
-        let mut costs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // What a turn left behind that failed is not this one's.
-        costs.insert(instance, usage);
-    }
-
-    pub(super) fn take(&self, instance: InstanceId) -> Usage {
-        let mut costs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        costs.remove(&instance).unwrap_or_default()
     }
 }

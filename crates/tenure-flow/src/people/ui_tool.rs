@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_core::ask::{Answer, Ask, Misfit};
+use tenure_core::ask::{Answer, Ask, Misfit, check};
 use tenure_core::context::ToolCx;
 use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use tenure_core::{Error, ErrorKind};
@@ -133,7 +133,7 @@ impl UiTool {
             ask.expires_after = self.expires_after;
             match cx.ask(ask).await {
                 Ok(Answer::Reject(reason)) => return Ok(Asked::Rejected(reason)),
-                Ok(Answer::Respond(text)) => return Ok(Asked::Answered(read(&text))),
+                Ok(Answer::Respond(text)) => return Ok(Asked::Answered(self.read(&text))),
                 Ok(Answer::Edit(value)) => return Ok(Asked::Answered(value)),
                 Ok(Answer::Approve) => return Ok(Asked::Answered(Value::Bool(true))),
                 Err(error) if error.kind() == ErrorKind::Ask => {
@@ -146,17 +146,19 @@ impl UiTool {
         let message = format!("no answer had the form that `{}` needs: {prompt}", spec.name);
         Err(ToolError::new(message))
     }
+
+    /// An answer in words, or the JSON that a form sent. Where words are wanted, `42` is a word.
+    fn read(&self, text: &str) -> Value {
+        let fits = |value: &Value| self.schema.as_ref().is_none_or(|it| check(it, value).is_ok());
+        let sent = serde_json::from_str(text).ok().filter(fits);
+        sent.unwrap_or_else(|| Value::from(text))
+    }
 }
 
 /// What came of the question.
 enum Asked {
     Answered(Value),
     Rejected(String),
-}
-
-/// An answer in words, or the JSON that a form sent.
-fn read(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
 fn misfit(error: &tenure_core::Error) -> Option<&Misfit> {

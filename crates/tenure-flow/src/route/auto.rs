@@ -54,14 +54,17 @@ impl Auto {
 
     fn decide(cx: &RouteCx<'_>, asked: Asked<Target>) -> Result<RoutingDecision, Error> {
         let Asked { value, times, answer } = asked;
-        let answer = cut(answer.trim(), 200);
         let picked = match value {
             Ok(picked) => picked,
             Err(wrong) => {
-                let wrong = format!("the model said \"{answer}\", but {wrong}");
+                // A model that repeats the question would fill every reason with it.
+                let said: Vec<&str> = answer.split_whitespace().collect();
+                let said = cut(&said.join(" "), 60);
+                let wrong = format!("the model said \"{said}\", but {wrong}");
                 return next_in_order(cx, &wrong, times);
             }
         };
+        let answer = cut(answer.trim(), 200);
         let fallback = match &picked {
             Target::Agent(name) => next_after(cx.agents, name).cloned(),
             _ => None,

@@ -39,8 +39,7 @@ impl Router for ReplyLimits {
         let decision = self.inner.route(cx).await?;
         let Target::Agent(agent) = &decision.target else { return Ok(decision) };
         let Some(limit) = self.limits.get(agent).copied() else { return Ok(decision) };
-        // Somebody who was asked and said nothing has spoken: else they would be asked for ever.
-        if (cx.after_user && limit > 0) || !Self::is_used_up(cx, agent, limit) {
+        if !Self::is_used_up(cx, agent, limit) {
             return Ok(decision);
         }
         let replies = match limit {

@@ -32,6 +32,7 @@ pub use kind::Kind;
 pub(crate) use kind::shown;
 pub use load::RuntimeKeys;
 pub use pattern::{Pattern, Regular};
+pub(crate) use plan::secrets;
 pub use plan::{Variables, check};
 pub use problem::Problem;
 pub use session::Session;

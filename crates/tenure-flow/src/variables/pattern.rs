@@ -119,6 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn words_digits_and_boundaries_are_those_of_every_language() {
+        let said = |expression: &str, text: &str| {
+            Pattern::regex(expression).expect("it is good").matches(text)
+        };
+        assert!(said(r"\bnext\b", "then NEXT, please"));
+        assert!(!said(r"\bnext\b", "nextdoor"));
+        assert!(said(r"\bgrüße\b", "viele GRÜßE!"));
+        assert!(!said(r"\bgr\b", "viele Grüße"), "ü is a letter of the word");
+        assert!(said(r"^\w+ \d{2}$", "Straße 12"));
+        assert!(said(r"^ωμέγα$", "ΩΜΈΓΑ"));
+    }
+
+    #[test]
     fn a_bad_expression_says_why_and_a_huge_one_is_refused() {
         let error = Pattern::regex("(a").expect_err("it is not closed");
         assert_eq!(error, "unclosed group");

@@ -7,11 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_cards::card::{Environ, secret_parts};
 use tenure_core::chat::Chat;
 
 /// Set from files of the project, if chats are to know them.
 pub(super) const OVERVIEWS: [&str; 2] = ["concept_overview", "schema_overview"];
+
+/// How long a database may take to answer, unless somebody says otherwise.
+const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long the end of a chat may take to write what is left, unless somebody says otherwise.
+const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// The context variables of a workflow: what is declared, and where values come from. Every chat of
 /// it has its own [`Session`](super::Session).
@@ -31,6 +38,10 @@ pub struct Variables {
     pub(super) overviews: [Option<PathBuf>; 2],
     /// Whether a chat has anything to do with a database.
     pub(super) uses_data: bool,
+    /// How long a database may take to answer.
+    pub(super) call_limit: Duration,
+    /// How long the end of a chat may take to write what is left.
+    pub(super) end_limit: Duration,
 }
 
 impl Variables {
@@ -74,6 +85,8 @@ impl Variables {
             databases: BTreeMap::new(),
             aware: false,
             overviews: [None, None],
+            call_limit: CALL_LIMIT,
+            end_limit: END_LIMIT,
         })
     }
 
@@ -91,6 +104,8 @@ impl Variables {
             aware: false,
             overviews: [None, None],
             uses_data: false,
+            call_limit: CALL_LIMIT,
+            end_limit: END_LIMIT,
         }
     }
 
@@ -105,6 +120,16 @@ impl Variables {
     #[must_use]
     pub fn database(mut self, name: impl Into<String>, database: Arc<dyn Database>) -> Self {
         self.databases.insert(name.into(), database);
+        self
+    }
+
+    /// How long a database may take to answer (30 seconds), and how long the end of a chat may take
+    /// to write everything that is left (5 seconds). A chat whose database takes longer fails, and a
+    /// write that fails after the chat's own ends changes nothing of how it ended.
+    #[must_use]
+    pub fn data_limits(mut self, call: Duration, end: Duration) -> Self {
+        self.call_limit = call;
+        self.end_limit = end;
         self
     }
 
@@ -158,16 +183,7 @@ impl Variables {
 
     /// The values of the environment that must not be shown, as far as they are set now.
     pub fn secrets(&self) -> Vec<String> {
-        let mut secrets = Vec::new();
-        for definition in &self.definitions {
-            if let Source::Config(config) = &definition.source
-                && let Some(value) = self.environ.value(&config.env_var)
-            {
-                let parts = secret_parts(&config.env_var, &value).into_iter().map(str::to_owned);
-                secrets.extend(parts);
-            }
-        }
-        secrets
+        secrets(&self.definitions, &self.environ)
     }
 
     /// What of a chat's variables is kept with it: not what comes from elsewhere when it goes on, and
@@ -206,6 +222,19 @@ impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Variables").field("names", &self.by_name.keys()).finish_non_exhaustive()
     }
+}
+
+/// The values that these variables take from the environment and that must not be shown.
+pub(crate) fn secrets(definitions: &[Definition], environ: &Environ) -> Vec<String> {
+    let mut secrets = Vec::new();
+    for definition in definitions {
+        if let Source::Config(config) = &definition.source
+            && let Some(value) = environ.value(&config.env_var)
+        {
+            secrets.extend(secret_parts(&config.env_var, &value).into_iter().map(str::to_owned));
+        }
+    }
+    secrets
 }
 
 pub(super) fn is_writable(source: &Source) -> bool {

@@ -27,6 +27,17 @@ impl Declarations for Variables {
         self.follow(&changed, &mut after).map_err(Error::invalid)
     }
 
+    fn removed(&self, key: &str) -> Option<Value> {
+        let definition = self.get(key)?;
+        Some(match &definition.source {
+            Source::State(state) => {
+                definition.kind.coerce(state.default.clone()).unwrap_or_default()
+            }
+            // A document is forgotten, not deleted; and nothing may be written to the others.
+            _ => Value::Null,
+        })
+    }
+
     fn settle(&self, changed: &[String], variables: &mut BTreeMap<String, Value>) {
         // What agents write was computed once already, in the check. Whoever runs the chat is not
         // refused; then the earlier value stays.
@@ -51,7 +62,15 @@ impl Variables {
         let definition = self.get(key);
         if is_system || definition.is_some_and(|it| !is_writable(&it.source)) {
             let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);
-            return Err(StateViolation { key: key.to_owned(), owner, actor }.into());
+            let owned = match definition.filter(|_| !is_system) {
+                Some(definition) => format!("comes from `{}` and is", definition.source.as_str()),
+                None => "is the platform's and".to_owned(),
+            };
+            let message = format!(
+                "context variable `{key}` {owned} read-only; nothing of this write was kept"
+            );
+            let violation = StateViolation { key: key.to_owned(), owner, actor };
+            return Err(Error::orchestration(message).because(violation.into()));
         }
         let Some(definition) = definition else { return Ok(()) };
         definition

@@ -1,6 +1,6 @@
 //! The variables of one chat: what is read again and what is written, and when.
 
-use super::database::{Database, Document, Query};
+use super::database::{Database, DatabaseError, Document, Query};
 use super::trigger::{CONTEXT_CHANGED, Change};
 use super::{
     DataEntity, DataReference, Definition, Kind, PersistTo, Refresh, RuntimeKeys, Source,
@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::Error;
 use tenure_core::chat::Chat;
+use tokio::time::timeout;
 
 /// The most documents that a variable holds.
 const MOST_DOCUMENTS: usize = 1000;
@@ -84,9 +85,14 @@ impl Session {
             }
             is_new
         };
-        if !self.variables.uses_data {
-            return Ok(());
+        match self.variables.uses_data {
+            // Boxed, so that chats that have nothing to do with a database are no larger for it.
+            true => Box::pin(self.bring_up_to_date(chat, agent, is_new)).await,
+            false => Ok(()),
         }
+    }
+
+    async fn bring_up_to_date(&self, chat: &Chat, agent: &str, is_new: bool) -> Result<(), Error> {
         self.write(chat, if is_new { Moment::Phase } else { Moment::Turn }).await?;
         let is_exposed = |it: &Definition| {
             self.variables.exposed_to(agent).any(|exposed| exposed.name == it.name)
@@ -110,17 +116,35 @@ impl Session {
     /// A turn is over: writes what is written at once.
     pub async fn after_turn(&self, chat: &Chat) -> Result<(), Error> {
         match self.variables.uses_data {
-            true => self.write(chat, Moment::Turn).await,
+            true => Box::pin(self.write(chat, Moment::Turn)).await,
             false => Ok(()),
         }
     }
 
-    /// The last turn is over: writes everything that is not written yet.
+    /// The last turn is over: writes everything that is not written yet, within the limit for the
+    /// end of a chat ([`Variables::data_limits`]).
     pub async fn finish(&self, chat: &Chat) -> Result<(), Error> {
-        match self.variables.uses_data {
-            true => self.write(chat, Moment::End).await,
-            false => Ok(()),
+        if !self.variables.uses_data {
+            return Ok(());
         }
+        let limit = self.variables.end_limit;
+        let written = timeout(limit, Box::pin(self.write(chat, Moment::End))).await;
+        written.unwrap_or_else(|_| {
+            Err(Error::orchestration(format!(
+                "what the chat leaves could not be written within {limit:?}"
+            )))
+        })
+    }
+
+    /// Waits for a database, and no longer than it may take.
+    async fn within<T>(
+        &self,
+        call: impl Future<Output = Result<T, DatabaseError>>,
+    ) -> Result<T, DatabaseError> {
+        let limit = self.variables.call_limit;
+        timeout(limit, call).await.unwrap_or_else(|_| {
+            Err(DatabaseError::new(format!("the database did not answer within {limit:?}")))
+        })
     }
 
     /// Reads a reference again.
@@ -214,7 +238,7 @@ impl Session {
         };
         let limit = if definition.kind == Kind::List { MOST_DOCUMENTS } else { 1 };
         let database = self.database(name, &reference.database_name)?;
-        let found = database.find(&reference.collection, &query, limit).await;
+        let found = self.within(database.find(&reference.collection, &query, limit)).await;
         let found = found.map_err(|error| wrong(error.to_string()))?;
         let value = value_of(definition.kind, reference, found);
         definition.kind.coerce(value).map_err(wrong)
@@ -229,12 +253,13 @@ impl Session {
         let wrong = |error| Error::orchestration(format!("context variable `{name}`: {error}"));
         let database = self.database(name, &entity.database_name)?;
         for index in &entity.indexes {
-            database.index(&entity.collection, index).await.map_err(wrong)?;
+            self.within(database.index(&entity.collection, index)).await.map_err(wrong)?;
         }
         // A field of the document's own says nothing before there is a document.
         let Some(key) = self.keys.get(&entity.search_by) else { return Ok(Value::Null) };
         let query = Query::new().with(&*entity.search_by, key);
-        let found = database.find(&entity.collection, &query, 1).await.map_err(wrong)?;
+        let found =
+            self.within(database.find(&entity.collection, &query, 1)).await.map_err(wrong)?;
         Ok(found.into_iter().next().map_or(Value::Null, Value::Object))
     }
 
@@ -298,7 +323,8 @@ impl Session {
         };
         let query = Query::new().with(&**by, key);
         let database = self.database(name, &entity.database_name)?;
-        database.put(&entity.collection, &query, &document).await.map_err(|error| {
+        let put = self.within(database.put(&entity.collection, &query, &document)).await;
+        put.map_err(|error| {
             Error::orchestration(format!("context variable `{name}` cannot be written: {error}"))
         })
     }
@@ -312,11 +338,12 @@ impl Session {
         let query = Query::new().with(&*to.search_by, key);
         let mut fields: Document = Map::new();
         fields.insert(name.to_owned(), value.clone());
-        if database.update(&to.collection, &query, &fields).await.map_err(wrong)? > 0 {
+        let updated = self.within(database.update(&to.collection, &query, &fields)).await;
+        if updated.map_err(wrong)? > 0 {
             return Ok(());
         }
         fields.insert(to.search_by.clone(), key.into());
-        database.insert(&to.collection, &fields).await.map_err(wrong)
+        self.within(database.insert(&to.collection, &fields)).await.map_err(wrong)
     }
 
     fn database(&self, variable: &str, name: &str) -> Result<&Arc<dyn Database>, Error> {

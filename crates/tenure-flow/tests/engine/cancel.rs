@@ -129,7 +129,12 @@ async fn a_cancel_ends_a_chat_at_once_wherever_it_stands() {
         let at = |wanted: &str| names.iter().rposition(|name| *name == wanted);
         assert!(at("agent.turn.ended") <= at("chat.ended"), "{place}: {names:?}");
         assert!(at("chat.ended") < at("chat.status"), "{place}: {names:?}");
-        assert_eq!(spy.count("shutdown"), notes.len().min(spy.count("start")), "{place}");
+        // Nobody stops before all the other ends are over; who never came to the spy's own start
+        // has none.
+        let stops = notes.iter().position(|it| it.starts_with("shutdown"));
+        assert_eq!(stops.is_none(), place == "start", "{place}: {notes:?}");
+        let last = &notes[stops.unwrap_or(notes.len())..];
+        assert!(last.iter().all(|it| it.starts_with("shutdown")), "{place}: {notes:?}");
     }
 }
 
@@ -171,4 +176,53 @@ async fn one_token_cancels_all_the_chats_it_was_handed_to_and_a_flow_all_of_its_
     };
     let (fourth, ()) = tokio::join!(flow.run("go"), cancel);
     assert_eq!(fourth.status, ChatStatus::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_chats_ends_ask_after_a_cancel_is_not_waited_for() {
+    // Somebody listens, so a question would stand.
+    let log = Log::new();
+    let flow = Flow::builder("one").events(&log.bus).agent(log.agent("a", Hanging::new()));
+    let flow = flow.with_lifecycle(Waits(Point::AfterChat)).build().expect("a flow");
+    let (report, took) = cancelled(&flow).await;
+    assert_eq!((report.status, report.turns), (ChatStatus::Cancelled, 1));
+    assert!(took < Duration::from_millis(10), "{took:?}");
+}
+
+/// Takes a second to end a turn.
+struct Lingers;
+
+#[async_trait]
+impl AgentLifecycle for Lingers {
+    fn points(&self) -> Points {
+        Point::AfterAgent.into()
+    }
+
+    fn name(&self) -> &str {
+        "lingers"
+    }
+
+    async fn after_agent(
+        &self,
+        _cx: tenure_core::context::TurnCx<'_>,
+        _end: &mut tenure_core::drive::TurnEnd<'_>,
+    ) -> Result<tenure_core::hook::After, HookError> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(tenure_core::hook::After::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_helper_that_is_being_asked_ends_its_turn_before_the_chat_ends() {
+    let (log, spy) = (Log::new(), Spy::default());
+    let helper = log.builder("h", Hanging::new()).with_lifecycle(spy.clone());
+    let helper = helper.with_lifecycle(Lingers).blueprint().expect("it can be built");
+    let flow = Flow::builder("one").events(&log.bus).with_lifecycle(spy.clone()).helper(helper);
+    let flow = flow.agent(agent("a", Passthrough::new())).router(Undecided(Some("h")));
+    let (report, _) = cancelled(&flow.build().expect("a flow")).await;
+    assert_eq!(report.status, ChatStatus::Cancelled);
+    let notes = spy.notes();
+    let at = |note: &str| notes.iter().position(|it| it == note);
+    let (turn, chat) = (at("after_agent h cancelled"), at("after_chat cancelled"));
+    assert!(turn.is_some() && turn < chat, "{notes:?}");
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tenure_core::CancelToken;
 use tenure_core::ask::{Answer, PendingAsk};
-use tenure_core::model::{ModelError, ModelErrorKind, ModelResponse};
+use tenure_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse};
 use tenure_flow::journey::{
     InputContract, Journey, MergeMode, OnPartialFailure, OutputContract, SpawnMode,
 };
@@ -279,11 +279,12 @@ async fn children_get_what_the_contract_and_the_seed_give_them() {
     let gives = Scripted::from_fn(|_, _| Ok(ModelResponse::text("words")));
     let sees =
         Flow::builder("sees").agent(agent("a", gives)).router(First).build().expect("a flow");
-    let log = Log::new();
+    let mut log = Log::new();
     let mut journey = Journey::new("build", "plans", "sees", "sums_up");
     journey.fan_out.spawn_mode = SpawnMode::GeneratorSubrun;
     journey.fan_out.max_children = 2;
-    let contract = InputContract::new(vec!["brand".into()], vec!["tone".into(), "unset".into()]);
+    let left_to_parts = ["tone", "unset", "page", "kind"].map(str::to_owned).to_vec();
+    let contract = InputContract::new(vec!["brand".into()], left_to_parts);
     journey.fan_out.input_contract = contract;
     journey.fan_out.child_context_seed.insert("kind".into(), json!("page"));
     journey.fan_in.output_contract = OutputContract::new(
@@ -301,6 +302,8 @@ async fn children_get_what_the_contract_and_the_seed_give_them() {
     let report = chat.run().await;
     let results = &report.variables["child_results"];
     assert_eq!(results.as_array().unwrap().len(), 2, "{results}");
+    let (_, fan_out) = &log.announced(&["journey.fan_out"])[0];
+    assert_eq!(fan_out["dropped"], 1, "{fan_out}");
     let of = |kind: &str, page: u64| {
         json!({
             "output": "words", "brand": "tea", "kind": kind, "page": page, "app_id": "shop",
@@ -378,5 +381,31 @@ fn what_is_wrong_with_journeys_is_said_when_the_flow_is_built() {
         "generator_subrun needs a generator_workflow",
     ] {
         assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_children_cost_is_counted_however_the_journey_ends() {
+    // The child that asks twice: its first agent answers, its second one does what is asked.
+    let two = Flow::builder("child").agent(agent("a", Scripted::new(["thinks"; 9])));
+    let model = |request: &ModelRequest, _| match request.messages.last().map(|it| it.text()) {
+        Some("a: thinks") => Err(ModelError::new(ModelErrorKind::Auth, "it broke")),
+        _ => Ok(ModelResponse::text("well")),
+    };
+    let two = two.agent(agent("b", Scripted::from_fn(model))).max_turns(2);
+    let two = two.build().expect("a flow");
+    for (policy, status) in [
+        (OnPartialFailure::FailAll, ChatStatus::Failed),
+        (OnPartialFailure::ResumeWithAvailable, ChatStatus::Completed),
+    ] {
+        let log = Log::new();
+        let mut journey = journey();
+        journey.fan_in.on_partial_failure = policy;
+        let flow = parent(&log, json!(["x", "y"]), [journey]).workflow(two.clone());
+        let report = flow.build().expect("a flow").run("go").await;
+        assert_eq!(report.status, status, "{:?}", report.error);
+        // The plan, one answer in each child, and the sum where it comes to that.
+        let calls = if status == ChatStatus::Failed { 3 } else { 4 };
+        assert_eq!(report.usage.calls, calls, "{policy:?}");
     }
 }

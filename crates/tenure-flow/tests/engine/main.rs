@@ -2,6 +2,7 @@
 
 mod cancel;
 mod ends;
+mod inside;
 mod journeys;
 mod nested;
 mod people;

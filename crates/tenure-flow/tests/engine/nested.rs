@@ -3,6 +3,7 @@
 use crate::support::{Log, Plan, Spy, agent, said};
 use std::time::Duration;
 use tenure_core::agent::Agent;
+use tenure_core::hook;
 use tenure_core::model::ModelErrorKind;
 use tenure_core::{CancelToken, Outcome};
 use tenure_flow::contract::ErrorStrategy;
@@ -20,7 +21,16 @@ fn outer(inner: FlowBuilder) -> FlowBuilder {
 #[tokio::test]
 async fn the_turn_is_one_chat_and_its_output_the_answer() {
     let inner = Flow::builder("inner").agent(agent("a", Passthrough::new()));
-    let inner = inner.agent(agent("b", Scripted::new(["the answer"])));
+    let finds = hook::before_agent(|cx, _| {
+        Box::pin(async move {
+            let variables = cx.chat_variables().expect("it is a turn of a chat");
+            variables.set("found", format!("{:?}", variables.get("topic")))?;
+            variables.set("unset", variables.all().contains_key("unset"))?;
+            Ok(hook::Flow::Continue)
+        })
+    });
+    let b = Agent::builder("b").model(Scripted::new(["the answer"])).with_lifecycle(finds);
+    let inner = inner.agent(b.blueprint().expect("it can be built"));
     let inner = inner.router(Plan::new(["a", "b"])).build().expect("a flow");
     let nested = NestedFlow::new(inner).inputs(["topic", "unset"]).outputs(["found"]);
     let own = nested.agent("sub").blueprint().expect("it can be built");
@@ -32,7 +42,9 @@ async fn the_turn_is_one_chat_and_its_output_the_answer() {
     let heard = "go\nsub: the answer";
     assert_eq!(said(&report), [("user", "go"), ("sub", "the answer"), ("last", heard)]);
     assert_eq!(report.turns, 2);
-    assert!(report.usage.total() > 4, "what the inner chat cost is counted: {:?}", report.usage);
+    assert_eq!(report.usage.calls, 3, "what the inner chat cost is counted: {:?}", report.usage);
+    assert_eq!(report.variables["found"], r#"Some(String("tea"))"#);
+    assert!(!report.variables.contains_key("unset"), "it is no output: {:?}", report.variables);
 }
 
 #[tokio::test]
@@ -137,6 +149,27 @@ async fn an_inner_chat_that_failed_is_a_failed_turn_to_the_outer_strategy() {
     let flow = outer(inner).error_strategy(ErrorStrategy::Continue).build().expect("a flow");
     let report = flow.run("go").await;
     assert_eq!((report.status, report.metrics.failed_steps), (ChatStatus::Completed, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_inner_chat_cost_is_counted_though_it_fails_or_is_cancelled() {
+    for (last, status) in [
+        (agent("b", Failing::new(ModelErrorKind::Auth)), ChatStatus::Failed),
+        (agent("b", Hanging::new()), ChatStatus::Cancelled),
+    ] {
+        let inner = Flow::builder("inner").agent(agent("a", Passthrough::new())).agent(last);
+        let inner = inner.router(Plan::new(["a", "b"]));
+        let flow = outer(inner).build().expect("a flow");
+        let token = CancelToken::new();
+        let cancel = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            token.cancel();
+        };
+        let chat = flow.chat().message("go").cancel_on(&token).run();
+        let (report, ()) = tokio::join!(chat, cancel);
+        assert_eq!(report.status, status, "{:?}", report.error);
+        assert_eq!(report.usage.calls, 1, "{status}: {:?}", report.usage);
+    }
 }
 
 #[tokio::test(start_paused = true)]

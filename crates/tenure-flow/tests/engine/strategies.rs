@@ -55,3 +55,20 @@ async fn continue_leaves_out_and_fallback_steps_in() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_turn_that_was_refused_ends_the_chat_whatever_the_strategy() {
+    let retry = ErrorStrategy::Retry { attempts: 3, backoff: Duration::ZERO };
+    for strategy in [ErrorStrategy::Continue, ErrorStrategy::Fallback, retry] {
+        let denies = tenure_core::hook::before_agent(|_, _| {
+            Box::pin(async { Err(tenure_core::Error::denied("not in this house").into()) })
+        });
+        let own = tenure_core::agent::Agent::builder("a").model(Passthrough::new());
+        let own = own.with_lifecycle(denies).blueprint().expect("it can be built");
+        let flow = Flow::builder("one").agent(own).agent(agent("b", Passthrough::new()));
+        let flow = flow.error_strategy(strategy).max_turns(4).build().expect("a flow");
+        let report = flow.run("go").await;
+        assert_eq!((report.status, report.turns), (ChatStatus::Failed, 1), "{strategy:?}");
+        assert_eq!(report.outcome, tenure_core::Outcome::Denied, "{strategy:?}");
+    }
+}

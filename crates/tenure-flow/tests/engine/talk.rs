@@ -106,7 +106,7 @@ async fn the_same_script_gives_the_same_events() {
         let of = |event: tenure_core::event::Event| match event.kind {
             EventKind::Announced { name, mut data } => {
                 if let Some(metrics) = data.get_mut("metrics") {
-                    metrics["busy"] = json!(null);
+                    metrics["busy_ms"] = json!(null);
                 }
                 (name, data)
             }

@@ -2,7 +2,9 @@
 //! Python: what they print, what they announce, and what they leave behind.
 
 mod desk;
+mod journeys;
 mod seeds;
 mod shape;
 mod support;
 mod whole;
+mod written;

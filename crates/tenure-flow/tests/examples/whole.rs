@@ -12,10 +12,11 @@ use tenure_core::event::{EventBus, EventKind};
 use tenure_flow::{ChatReport, ChatStatus, Workflow};
 use tenure_testkit::Recorder;
 
-struct Folder(TempDir);
+/// A project in a folder of its own.
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let folder = Self(tempfile::tempdir().expect("a folder"));
         folder.write("tenure.toml", "");
         for (name, text) in files {
@@ -24,13 +25,13 @@ impl Folder {
         folder
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.0.path().join(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
     }
 
-    fn workflow(&self, name: &str) -> std::path::PathBuf {
+    pub(crate) fn workflow(&self, name: &str) -> std::path::PathBuf {
         self.0.path().join("workflows").join(name)
     }
 }

@@ -3,9 +3,9 @@
 use crate::support::{Lab, Seen, calls, first, limit, logged};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tenure_core::CancelToken;
 use tenure_core::agent::Agent;
 use tenure_core::hook::Policy;
+use tenure_core::{CancelToken, Outcome};
 use tenure_flow::lifecycle::{LifecycleTool, Trigger};
 use tenure_flow::{ChatReport, ChatStatus};
 use tenure_models::Hanging;
@@ -227,6 +227,32 @@ async fn an_end_runs_although_a_begin_failed_and_a_chat_was_stopped() {
         let seen = lab.seen();
         assert_eq!(calls(&seen).len(), 4, "{:?}", calls(&seen));
     }
+}
+
+#[tokio::test]
+async fn a_turn_that_a_tool_denies_has_its_ends_once_and_the_chat_is_denied() {
+    let mut lab = Lab::new(TOOLS);
+    let mut fails = lab.tool(Trigger::BeforeAgent, "fails");
+    fails.policy = Some(Policy::Deny);
+    let ends = [Trigger::AfterAgent, Trigger::AfterChat].map(|trigger| lab.tool(trigger, "well"));
+    let [after_agent, after_chat] = ends;
+    let flow = lab.flow(&[fails, after_agent, after_chat]).build().expect("a flow");
+    let report = flow.run("hello").await;
+    assert_eq!((report.status, report.outcome), (ChatStatus::Failed, Outcome::Denied));
+    assert_eq!((report.turns, report.turn_summaries[0].outcome), (1, Outcome::Denied));
+    assert_eq!(report.messages.len(), 1, "nobody said anything");
+    let seen = lab.seen();
+    assert_eq!(
+        calls(&seen),
+        [
+            "call before_agent fails",
+            "error before_agent fails",
+            "call after_agent well",
+            "result after_agent well",
+            "call after_chat well",
+            "result after_chat well",
+        ]
+    );
 }
 
 #[tokio::test]

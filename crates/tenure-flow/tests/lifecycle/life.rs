@@ -2,6 +2,7 @@
 
 use crate::support::{Lab, Seen, calls, first, logged};
 use serde_json::json;
+use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_flow::ChatStatus;
 use tenure_flow::lifecycle::{Trigger, platform_defaults};
 
@@ -107,6 +108,46 @@ async fn what_is_no_json_is_told_by_its_repr() {
     assert_eq!(*result, "<class 'object'>");
 }
 
+/// Stands for nobody.
+struct Nobody;
+
+#[async_trait::async_trait]
+impl Asker for Nobody {
+    async fn answer(&self, _ask: &PendingAsk) -> Option<Answer> {
+        None
+    }
+
+    fn is_there(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn a_chat_that_waits_for_a_person_ends_with_a_line_that_says_so() {
+    let mut lab = Lab::new(TOOLS);
+    let mut tools = platform_defaults(|_| None);
+    let mut waits = lab.tool(Trigger::AfterChat, "plain");
+    waits.when = Some("outcome == 'failed' and 'waits for a person' in error".into());
+    tools.push(waits);
+    let mut other = lab.tool(Trigger::AfterChat, "ended");
+    other.when = Some("not ('waits for a person' in error)".into());
+    tools.push(other);
+    let flow = lab.flow(&tools).user(true).on_ask(Nobody).build().expect("a flow");
+    let report = flow.chat().id("chat_7").message("hi").run().await;
+    assert_eq!(report.status, ChatStatus::Paused, "{:?}", report.error);
+    let seen = lab.seen();
+    let end = "⏸ Workflow Paused | workflow=lab | chat=chat_7 | duration=0.";
+    assert!(logged(&seen, end) && !logged(&seen, "Workflow Ended"), "{seen:#?}");
+    let ran: Vec<_> = calls(&seen);
+    assert!(ran.contains(&"result after_chat plain".to_owned()), "{ran:?}");
+    assert!(!ran.contains(&"call after_chat ended".to_owned()), "{ran:?}");
+}
+
+fn first_result<'a>(seen: &'a [Seen], tool: &str) -> &'a serde_json::Value {
+    let is_it = |it: &&Seen| it.name == "lifecycle.tool_result" && it.data["tool"] == tool;
+    &seen.iter().find(is_it).expect("it returned").data["result"]
+}
+
 #[tokio::test]
 async fn every_chat_has_a_line_at_its_begin_and_at_its_end() {
     let mut lab = Lab::new(TOOLS);
@@ -118,6 +159,8 @@ async fn every_chat_has_a_line_at_its_begin_and_at_its_end() {
     assert!(logged(&seen, begin), "{seen:#?}");
     let end = "⛔ Workflow Ended | workflow=lab | chat=chat_7 | outcome=max_turns | duration=0.";
     assert!(logged(&seen, end), "{seen:#?}");
+    assert!(!logged(&seen, "returned"), "what they return is in the line already: {seen:#?}");
+    assert!(first_result(&seen, "log_workflow_completion")["duration_s"].is_number());
     assert_eq!(
         calls(&seen),
         [

@@ -2,6 +2,7 @@
 
 mod commands;
 mod context;
+mod declared;
 mod faults;
 mod life;
 mod messages;

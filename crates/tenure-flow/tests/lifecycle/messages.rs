@@ -1,6 +1,7 @@
 //! The four message hooks.
 
 use crate::support::Lab;
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::Agent;
 use tenure_core::hook::Policy;
@@ -8,6 +9,7 @@ use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::ModelResponse;
 use tenure_core::tool::ToolSpec;
 use tenure_flow::message_hook::{MessageHook, MessageHookType};
+use tenure_flow::variables::{Definition, Exposure, Kind, Source, State, Variables};
 use tenure_flow::{ChatReport, ChatStatus};
 use tenure_models::Scripted;
 
@@ -51,6 +53,25 @@ def broken(messages):
 
 def number(sender, message, recipient, silent):
     return 3
+
+def who(agent, messages):
+    agent.context_variables.data["who"] = [[it["name"], it["content"]] for it in messages]
+
+def louder(messages):
+    return [dict(it, content=it["content"].upper()) for it in messages]
+
+def cut(messages):
+    return [it for it in messages if it["role"] == "tool"] or messages
+
+def first_note(agent, messages):
+    agent.update_system_message(f"{agent.system_message} A{len(messages)}")
+
+def second_note(agent, messages):
+    agent.update_system_message(f"{agent.system_message} B{len(messages)}")
+
+def move(what, context_variables):
+    context_variables["region"] = "us"
+    return "moved"
 
 def look(what):
     return "seen"
@@ -154,4 +175,91 @@ async fn a_hook_that_fails_or_returns_nonsense_ends_the_turn_unless_it_says_othe
             assert_eq!(report.output, "ok", "{function}: {:?}", report.error);
         }
     }
+}
+
+#[tokio::test]
+async fn a_message_has_the_name_of_the_agent_that_said_it() {
+    let lab = Lab::new(HOOKS);
+    let mut hooks = [
+        hook(&lab, MessageHookType::UpdateAgentState, "who"),
+        hook(&lab, MessageHookType::ProcessAllMessagesBeforeReply, "louder"),
+    ];
+    for hook in &mut hooks {
+        hook.agent = Some("writer".into());
+    }
+    let critic = Agent::builder("critic").model(Scripted::new(["writer: shorten it"]));
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = heard.clone();
+    let writer = Agent::builder("writer").model(Scripted::from_fn(move |request, _| {
+        let texts = request.messages.iter().map(|it| it.text().to_owned());
+        seen.lock().expect("nobody panicked").extend(texts);
+        Ok(ModelResponse::text("ok"))
+    }));
+    let flow = lab.flow_of(&[], &hooks, [critic, writer]).build().expect("a flow");
+    let report = flow.run("hello: you").await;
+    assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.error);
+    let who = json!([["user", "hello: you"], ["critic", "writer: shorten it"]]);
+    assert_eq!(report.variables["who"], who);
+    let heard = heard.lock().expect("nobody panicked");
+    assert_eq!(*heard, ["HELLO: YOU", "critic: WRITER: SHORTEN IT"], "names stay as they are");
+}
+
+#[tokio::test]
+async fn a_list_that_is_no_conversation_is_refused() {
+    let lab = Lab::new(HOOKS);
+    let hooks = [hook(&lab, MessageHookType::ProcessAllMessagesBeforeReply, "cut")];
+    let (report, asked) = chat(&lab, &hooks, &["call", "ok"]).await;
+    assert_eq!(report.status, ChatStatus::Failed);
+    let error = report.error.map(|it| it.to_string()).unwrap_or_default();
+    assert!(error.contains("the messages that it returned"), "{error}");
+    assert_eq!(asked.lock().expect("nobody panicked").len(), 1, "no model was asked with it");
+}
+
+#[tokio::test]
+async fn each_hook_changes_what_the_one_before_it_has_made_in_every_call() {
+    let lab = Lab::new(HOOKS);
+    let kind = MessageHookType::UpdateAgentState;
+    let hooks = [hook(&lab, kind, "first_note"), hook(&lab, kind, "second_note")];
+    let (_, asked) = chat(&lab, &hooks, &["call", "ok"]).await;
+    let asked = asked.lock().expect("nobody panicked");
+    assert_eq!(asked[0].0.as_deref(), Some("Be brief. A1 B1"));
+    assert_eq!(asked[1].0.as_deref(), Some("Be brief. A1 A3 B1 B3"));
+}
+
+#[tokio::test]
+async fn an_instruction_that_a_hook_changed_has_the_variables_as_they_are_now() {
+    let lab = Lab::new(HOOKS);
+    let state = || Source::State(State::new("eu"));
+    let definitions = vec![
+        Definition::new("region", Kind::Str, state()),
+        Definition::new("other", Kind::Str, state()),
+    ];
+    let seen = vec!["region".to_owned(), "other".to_owned()];
+    let here = lab.dir.path();
+    let variables = Variables::new(definitions, vec![Exposure::new("writer", seen)], here, here);
+    let variables = Arc::new(variables.expect("they are right"));
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let told = asked.clone();
+    let model = Scripted::from_fn(move |request, call| {
+        let instruction = request.instruction.as_deref().unwrap_or_default().to_owned();
+        told.lock().expect("nobody panicked").push(instruction);
+        let mut response = ModelResponse::text("done");
+        if call == 0 {
+            response = ModelResponse::default();
+            response.calls.push(ToolCall::new("1", "move", r#"{"what": "x"}"#));
+        }
+        Ok(response)
+    });
+    let writer = Agent::builder("writer").model(model).instruction("Sell in {{region}}.");
+    let spec = ToolSpec::new("move", "moves");
+    let writer = writer.tool(lab.python.tool(lab.function("move"), spec));
+    let writer = writer.with_lifecycle(variables.exposure("writer").expect("it sees two"));
+    let hooks = [hook(&lab, MessageHookType::UpdateAgentState, "first_note")];
+    let flow = lab.flow_of(&[], &hooks, [writer]).max_turns(1).variables(variables);
+    let report = flow.build().expect("a flow").run("hello").await;
+    assert_eq!(report.variables["region"], "us", "{:?}", report.error);
+    let asked = asked.lock().expect("nobody panicked");
+    assert!(asked[0].starts_with("Sell in eu. A1\n"), "{asked:#?}");
+    assert!(asked[1].starts_with("Sell in us. A1 A3\n"), "{asked:#?}");
+    assert_eq!(asked[1].matches("other: ").count(), 1, "{asked:#?}");
 }

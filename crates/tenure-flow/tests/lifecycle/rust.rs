@@ -124,3 +124,46 @@ async fn what_is_registered_for_other_points_is_a_problem() {
     let problem = &attached.problems[0].message;
     assert!(problem.contains("does nothing at before_chat"), "{problem}");
 }
+
+#[tokio::test]
+async fn a_refusal_of_a_tool_is_a_failure_of_its_own() {
+    let denies = || {
+        lifecycle::function("denies", |_| {
+            Box::pin(async { Err(tenure_core::Error::denied("not today").into()) })
+        })
+    };
+    let hooked = hook::before_agent(|_, _| {
+        Box::pin(async { Err(hook::HookError::new(tenure_core::Error::denied("not today"))) })
+    });
+    for catalog in [
+        HookCatalog::new().register("denies", denies()),
+        HookCatalog::new().register("denies", hooked),
+    ] {
+        let lab = lab(catalog);
+        let mut tool = tool(Trigger::BeforeAgent, "denies");
+        tool.policy = Some(hook::Policy::Abort);
+        let report = lab.flow(&[tool]).build().expect("a flow").run("hi").await;
+        assert_eq!(report.status, ChatStatus::Failed);
+        let error = report.error.expect("it failed");
+        assert!(!error.is_denied(), "what it means is said by the policy alone: {error}");
+        assert_eq!(error.outcome(), tenure_core::Outcome::Failed);
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_a_chat_stays_with_the_host_of_its_functions() {
+    let lab = Lab::new("def start():\n    pass\n");
+    let (joined, left) = (lab.python.clone(), lab.python.clone());
+    let flow = lab.flow(&[lab.tool(Trigger::BeforeChat, "start")]);
+    let flow = flow.prepare(move |agent, chat| joined.join(agent.id(), chat));
+    let flow = flow.farewell(move |chat| {
+        let (python, chat) = (left.clone(), chat.to_owned());
+        Box::pin(async move { python.leave(&chat).await })
+    });
+    let flow = flow.build().expect("a flow");
+    for chat in ["one", "two"] {
+        let report = flow.chat().id(chat).message("hi").run().await;
+        assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.error);
+    }
+    assert_eq!((lab.python.groups(), lab.python.processes().len()), (0, 0));
+}

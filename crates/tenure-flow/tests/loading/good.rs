@@ -1,9 +1,10 @@
 //! Good folders, of every generation: what was written is what is read.
 
-use crate::support::{Project, here};
+use crate::support::{Project, here, options};
 use serde_json::json;
 use std::time::Duration;
-use tenure_cards::card::CardKind;
+use tenure_cards::Code;
+use tenure_cards::card::{CardKind, Environ};
 use tenure_flow::contract::ErrorStrategy;
 use tenure_flow::file::{AgentKind, ToolType, UiMode};
 use tenure_flow::journey::{MergeMode, OnPartialFailure, SpawnMode};
@@ -12,7 +13,7 @@ use tenure_flow::output::FieldType;
 use tenure_flow::route::handoff::{HandoffKind, Scope, Source as From};
 use tenure_flow::route::{Pattern, Target};
 use tenure_flow::variables::{Source, Trigger as Change};
-use tenure_flow::{LoadedWorkflow, StartupMode, is_workflow, workflows_of};
+use tenure_flow::{LoadedWorkflow, StartupMode, Workflow, is_workflow, load, workflows_of};
 
 fn good(text: &str) -> (Project, LoadedWorkflow) {
     let project = Project::with(text);
@@ -312,4 +313,166 @@ fn the_pack_of_a_project_is_checked() {
     let report = tenure_flow::file::check_pack(&project.root(), &crate::support::options());
     let said: Vec<&str> = report.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(said, ["this entry names the workflow `Demi`, which is not there"]);
+}
+
+const VARIABLES: &str = "=== context_variables.yaml\ndefinitions:\n\
+    - {name: region, type: str, source: {type: state, default: eu}}\n\
+    - {name: total, type: int, source: {type: state, default: 0}}\n\
+    agents: {Writer: [region, total]}\n";
+
+#[test]
+fn variables_that_an_agent_sees_are_no_unknown_templates() {
+    let agents = "=== agents.yaml\n\
+        - {name: Writer, model: passthrough, system_message: \"Sell {{ total }} in ${region}.\"}\n\
+        - {name: Critic, model: passthrough, system_message: You judge.}\n";
+    let (project, loaded) = good(&format!("{agents}{VARIABLES}"));
+    assert_eq!(project.report(&loaded), "");
+    let writer = loaded.cards.card("Writer").expect("it is there");
+    assert!(writer.expansions.is_empty(), "nobody has to set it: {:?}", writer.expansions);
+}
+
+#[test]
+fn a_variable_in_an_instruction_of_an_agent_that_does_not_see_it_is_told() {
+    let agents = "=== agents.yaml\n\
+        - {name: Writer, model: passthrough, system_message: You write.}\n\
+        - name: Critic\n  model: passthrough\n  system_message: |\n    Judge {{total}}.\n    \
+        For ${region}, and {{nobody}}.\n";
+    let (_project, loaded) = good(&format!("{agents}{VARIABLES}"));
+    let said: Vec<(&str, &str)> =
+        loaded.report.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            ("T0903", "`{{total}}` stays as it is: `Critic` does not see this variable"),
+            ("T0903", "`${region}` stays as it is: `Critic` does not see this variable"),
+            ("T0903", "`{{nobody}}` is not a template that is known here, and stays as it is"),
+        ]
+    );
+    let first = loaded.report.iter().next().expect("there are three");
+    assert_eq!(first.source.line_col(first.span.start as usize).line, 5);
+    assert_eq!(
+        first.help.as_deref(),
+        Some("add `total` to what `Critic` sees, under `agents` in context_variables")
+    );
+}
+
+#[test]
+fn a_trigger_can_wait_for_the_person_and_for_whole_words() {
+    let (_project, loaded) = good(
+        "=== context_variables.yaml\ndefinitions:\n- name: approved\n  type: bool\n  source:\n    \
+         type: state\n    default: false\n    triggers:\n    - {type: agent_text, agent: user, \
+         match: {regex: '\\byes\\b'}}\n",
+    );
+    let Source::State(approved) = &loaded.workflow.variables.definitions[0].source else {
+        panic!("a state")
+    };
+    let Change::AgentText { agent, matches, .. } = &approved.triggers[0].trigger else {
+        panic!("a text")
+    };
+    assert_eq!(agent, "user");
+    assert!(matches.matches("well, YES.") && !matches.matches("yesterday"));
+}
+
+#[test]
+fn handoffs_know_where_they_stand_and_the_last_without_a_condition_counts() {
+    let (_project, loaded) = good(
+        "=== orchestrator.yaml\nworkflow_name: Demo\norchestration_pattern: DefaultPattern\n\
+         === handoffs.yaml\nhandoff_rules:\n- {source_agent: Writer, target_agent: Critic}\n\
+         - {source_agent: Critic, target_agent: Writer}\n\
+         - {source_agent: Writer, target_agent: terminate}\n",
+    );
+    let places: Vec<&str> =
+        loaded.workflow.handoffs.iter().filter_map(|it| it.declared.as_deref()).collect();
+    assert_eq!(places.len(), 3);
+    for (place, line) in places.iter().zip(2..) {
+        assert!(place.ends_with(&format!("workflows/Demo/handoffs.yaml:{line}")), "{place}");
+    }
+    let [found] = loaded.report.iter().collect::<Vec<_>>()[..] else {
+        panic!("{:?}", loaded.report)
+    };
+    assert_eq!(found.code.as_str(), "T0907");
+    assert_eq!(found.source.line_col(found.span.start as usize).line, 2);
+    assert_eq!(
+        found.message,
+        "this handoff never happens: of those of `Writer` without a condition the last counts, and \
+         that is the one on line 4"
+    );
+}
+
+#[test]
+fn json_may_be_indented_with_tabs() {
+    let (project, loaded) = good(
+        "=== -agents.yaml\n=== agents.json\n{\n\t\"agents\": [\n\t\t{\n\t\t\t\"name\": \
+         \"Writer\",\n\t\t\t\"model\": \"passthrough\",\n\t\t\t\"system_message\":\t\"You \
+         write.\"\n\t\t}\n\t]\n}\n",
+    );
+    assert_eq!(project.report(&loaded), "");
+    assert_eq!(&*loaded.workflow.agents[0].name, "Writer");
+}
+
+#[test]
+fn an_agent_whose_name_has_a_space_is_refused_with_the_name_to_write() {
+    let project = Project::with(
+        "=== agents.yaml\n- {name: Good Writer, model: passthrough, system_message: You write.}\n",
+    );
+    let loaded = project.load();
+    let [found] = loaded.report.iter().collect::<Vec<_>>()[..] else {
+        panic!("{}", project.report(&loaded))
+    };
+    assert_eq!(found.message, "an agent cannot have the name `Good Writer`");
+    assert_eq!(found.help.as_deref(), Some("a name is one word; write `Good_Writer`"));
+}
+
+#[test]
+fn a_declared_variable_goes_before_one_of_the_environment() {
+    let project = Project::with(
+        "=== agents.yaml\nagents:\n  - name: Writer\n    model: passthrough\n    system_message: \"${tone} ${HOUSE}\"\n=== context_variables.yaml\ndefinitions:\n  - { name: tone, type: str, \
+         source: { type: state, default: calm } }\nagents:\n  Writer: [tone]\n",
+    );
+    let environ = Environ::of([("tone", "of the environment"), ("HOUSE", "Tenure")]);
+    let loaded = load(&project.workflow(), &options().environ(environ));
+    assert!(!loaded.report.has_errors(), "{}", project.report(&loaded));
+    let card = loaded.cards.card("Writer").expect("it is there");
+    assert_eq!(card.instruction.as_deref(), Some("${tone} Tenure"));
+    let plain = Project::with(
+        "=== agents.yaml\nagents:\n  - name: Writer\n    model: passthrough\n    system_message: \"${tone}\"\n\
+         === context_variables.yaml\ndefinitions:\n  - { name: tone, type: str, source: { type: \
+         state } }\nagents:\n  Writer: [tone]\n",
+    );
+    let environ = Environ::of([("tone", "of the environment")]);
+    let loaded = load(&plain.workflow(), &options().environ(environ));
+    let card = loaded.cards.card("Writer").expect("it is there");
+    assert!(card.expansions.is_empty(), "{:?}", card.expansions);
+}
+
+#[test]
+fn a_pattern_that_is_not_known_says_nothing_about_the_handoffs() {
+    let handoffs = "=== handoffs.yaml\nhandoff_rules:\n  - { source_agent: Writer, target_agent: \
+                    terminate, handoff_type: after_work }\n";
+    let unused = |pattern: &str| {
+        let orchestrator = format!("=== orchestrator.yaml\norchestration_pattern: {pattern}\n");
+        let loaded = Project::with(&format!("{orchestrator}{handoffs}")).load();
+        loaded.report.iter().any(|found| found.code == Code::UnusedHandoffs)
+    };
+    assert!(!unused("DefualtPattern"));
+    assert!(!unused("[DefaultPattern]"));
+    assert!(!unused("DefaultPattern"));
+    assert!(unused("AutoPattern"));
+}
+
+#[test]
+fn a_selector_that_only_repeats_the_question_is_warned_of() {
+    let warned = |orchestrator: &str, project_says: &str| {
+        let project = Project::with(&format!("=== orchestrator.yaml\n{orchestrator}\n"));
+        std::fs::write(project.root().join("tenure.toml"), project_says).expect("there is room");
+        let inspection = Workflow::builder(project.load()).inspect();
+        assert!(!inspection.report.has_errors(), "{:?}", inspection.report);
+        let mut found = inspection.report.iter();
+        found.any(|it| it.code == Code::MeaninglessField && it.message.contains("passthrough"))
+    };
+    assert!(warned("orchestration_pattern: AutoPattern", ""));
+    assert!(warned("workflow_name: Demo", ""));
+    assert!(!warned("selector_model: passthrough", ""));
+    assert!(!warned("workflow_name: Demo", "default_model = \"silent\"\n"));
+    assert!(!warned("orchestration_pattern: RoundRobinPattern", ""));
 }

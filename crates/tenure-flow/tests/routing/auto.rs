@@ -7,7 +7,7 @@ use tenure_core::CancelToken;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::model::ModelErrorKind;
 use tenure_flow::route::{Auto, Selector};
-use tenure_flow::{ChatReport, ChatStatus, Flow};
+use tenure_flow::{ChatReport, ChatStatus, Flow, StartupMode};
 use tenure_models::{Failing, Hanging};
 
 fn auto() -> Auto {
@@ -38,6 +38,19 @@ async fn the_model_is_told_who_there_is_and_what_was_said() {
          conversation; choose it when nothing is left to do\n\nThe conversation so far:\n[user] \
          hello\n[b] b\n\nAnswer with one name of the list and nothing else."
     );
+}
+
+#[tokio::test]
+async fn a_person_can_be_picked_only_where_one_is_there() {
+    for (mode, is_there) in [(StartupMode::AgentDriven, true), (StartupMode::BackendOnly, false)] {
+        let (model, asked) = questions(&["terminate"]);
+        let flow = cast(&["a", "b"]).helper(selector(model)).router(auto()).user(true);
+        let flow = flow.on_ask(|_: &PendingAsk| None::<Answer>).startup_mode(mode);
+        let report = flow.build().expect("a flow").run("hello").await;
+        assert_eq!(chosen(&report), ["terminate"]);
+        let asked = asked.lock().expect("no test failed").concat();
+        assert_eq!(asked.contains("- user: the person"), is_there, "{asked}");
+    }
 }
 
 #[tokio::test]
@@ -145,4 +158,14 @@ async fn the_initial_agent_begins_unasked_and_a_person_can_be_picked() {
     assert!(asked[0].contains("- user: the person;"), "{}", asked[0]);
     assert!(!asked[1].contains("- user"), "{}", asked[1]);
     assert!(asked[2].contains("names none of `a`, `b`, `terminate`"), "{}", asked[2]);
+}
+
+#[tokio::test]
+async fn a_model_that_repeats_the_question_is_quoted_in_one_short_line() {
+    let flow = cast(&["a", "b"]).helper(selector(tenure_models::Passthrough::new()));
+    let flow = flow.router(auto()).max_turns(1).build().expect("a flow");
+    let report = flow.run("hello").await;
+    let reason = reason(&report, 0);
+    assert!(reason.contains("the model said \"Who speaks next?"), "{reason}");
+    assert!(!reason.contains('\n') && reason.len() < 250, "{reason}");
 }

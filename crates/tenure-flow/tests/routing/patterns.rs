@@ -4,7 +4,7 @@ use crate::support::*;
 use std::collections::BTreeSet;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::route::{Random, RoundRobin};
-use tenure_flow::{ChatReport, ChatStatus, FlowBuilder};
+use tenure_flow::{ChatReport, ChatStatus, FlowBuilder, StartupMode};
 
 fn answers(text: &'static str) -> impl Fn(&PendingAsk) -> Option<Answer> {
     move |_| Some(Answer::Respond(text.to_owned()))
@@ -27,6 +27,23 @@ async fn a_person_is_the_last_of_each_round() {
     assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.error);
     assert_eq!(chosen(&report)[..8], ["b", "c", "a", "user", "b", "c", "a", "user"]);
     assert_eq!(reason(&report, 3), "the round is over, round robin");
+}
+
+#[tokio::test]
+async fn where_nobody_is_there_nobody_is_part_of_the_round() {
+    let own = |names: &[&str]| {
+        let flow = cast(names).user(true).on_ask(answers("well")).max_turns(6);
+        flow.startup_mode(StartupMode::BackendOnly)
+    };
+    let flow = own(&["a", "b"]).router(RoundRobin).build().expect("a flow");
+    let report = flow.run("go").await;
+    assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.error);
+    assert_eq!(chosen(&report)[..6], ["a", "b", "a", "b", "a", "b"]);
+    for seed in 0..5 {
+        let report = random(own(&["a", "b"]), seed).await;
+        assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.routing);
+        assert!(!chosen(&report).contains(&"user"));
+    }
 }
 
 async fn random(flow: FlowBuilder, seed: u64) -> ChatReport {
@@ -75,4 +92,15 @@ async fn chance_begins_with_the_initial_agent_and_knows_how_to_be_alone() {
     let report = random(cast(&["a"]).max_turns(3), 0).await;
     assert_eq!(chosen(&report), ["a", "a", "a", "a"]);
     assert_eq!(reason(&report, 1), "there is nobody else, at random");
+}
+
+#[tokio::test]
+async fn chance_is_drawn_anew_after_the_person() {
+    let flow = cast(&["a", "b", "c"]).user(true).on_ask(answers("well")).max_turns(60);
+    let report = random(flow, 1).await;
+    let chosen = chosen(&report);
+    let pairs = chosen.windows(2).filter(|pair| pair[0] == "user");
+    let after: BTreeSet<_> = pairs.map(|pair| pair[1]).collect();
+    // The person's turn is not counted; the draw that led to it must not be made once again.
+    assert_eq!(after, BTreeSet::from(["a", "b", "c"]), "{chosen:?}");
 }

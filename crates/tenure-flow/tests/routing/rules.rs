@@ -5,7 +5,7 @@ use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::route::handoff::{Condition, HandoffRule, Handoffs, ModelCondition};
 use tenure_flow::route::{Pattern, Routing, Selector, Target};
-use tenure_flow::{ChatReport, ChatStatus, FlowBuilder};
+use tenure_flow::{ChatReport, ChatStatus, FlowBuilder, StartupMode};
 
 fn answers(text: &'static str) -> impl Fn(&PendingAsk) -> Option<Answer> {
     move |_| Some(Answer::Respond(text.to_owned()))
@@ -400,4 +400,58 @@ fn a_plan_that_lacks_its_selector_is_refused() {
         assert_eq!(Pattern::of_name(pattern.as_str()), Some(pattern));
     }
     assert_eq!(Pattern::of_name("SwarmPattern"), None);
+}
+
+#[tokio::test]
+async fn a_comparison_of_things_without_an_order_does_not_hold_and_is_reported() {
+    for (condition, expected) in [
+        ("${key} > 3", "`>` compares a text with a number"),
+        ("3 < ${key}", "`<` compares a number with a text"),
+        ("${approved} < 'a'", "`<` compares a truth value with a text"),
+        ("${nothing} > 3", "`>` compares nothing (None) with a number"),
+        ("not ${nothing} > 3", "`>` compares nothing (None) with a number"),
+    ] {
+        let mut ear = Ear::new();
+        let rules = [when("a", "b", condition), after("a", "terminate")];
+        let flow = cast(&["a", "b"]).events(&ear.bus).router(Handoffs::new(rules));
+        let chat = flow.build().expect("a flow");
+        let chat = chat.chat().variable("key", "abc").variable("approved", true);
+        let report = chat.variable("nothing", json!(null)).message("go").run().await;
+        assert_eq!(chosen(&report), ["a", "terminate"], "{condition}");
+        let errors: Vec<_> =
+            ear.heard().into_iter().filter(|it| it.name() == "handoff.error").collect();
+        assert_eq!(errors.len(), 1, "{condition}: {errors:?}");
+        let told = said(&errors[0]).to_string();
+        assert!(told.contains(expected), "{condition}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn the_initial_agent_follows_the_first_message_whichever_way_it_came() {
+    let rules = || {
+        [
+            after("user", "planner"),
+            after("clerk", "user"),
+            after("planner", "terminate"),
+            before("clerk", "planner", "${busy} == True"),
+        ]
+    };
+    for (busy, expected) in
+        [(false, vec!["clerk", "user", "planner"]), (true, vec!["planner", "terminate"])]
+    {
+        let flow = cast(&["planner", "clerk"])
+            .router(Handoffs::new(rules()))
+            .initial_agent("clerk")
+            .startup_mode(StartupMode::UserDriven)
+            .user(true)
+            .on_ask(answers("hi"))
+            .build()
+            .expect("a flow");
+        let given = flow.chat().variable("busy", busy).message("hi").run().await;
+        assert_eq!(chosen(&given)[..expected.len()], expected);
+        let typed = flow.chat().variable("busy", busy).run().await;
+        assert_eq!(chosen(&typed)[0], "user");
+        assert_eq!(chosen(&typed)[1..], *chosen(&given));
+        assert_eq!(reason(&typed, 1), reason(&given, 0));
+    }
 }

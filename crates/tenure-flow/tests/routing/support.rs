@@ -184,13 +184,7 @@ pub(crate) fn line(event: &Event) -> String {
     let kind = serde_json::to_value(&event.kind).expect("events are JSON");
     let data = match event.name() {
         name if name.starts_with("agent.phase.") => Value::Null,
-        _ => match kind.get("data").cloned().unwrap_or_default() {
-            // What a layer above announces has its own name and data.
-            Value::Object(mut object) if kind["kind"] == "announced" => {
-                object.remove("data").unwrap_or_default()
-            }
-            data => data,
-        },
+        _ => kind.get("data").cloned().unwrap_or_default(),
     };
     match without_times(data) {
         Value::Null => format!("{:<28} {}", event.name(), event.agent),
@@ -199,7 +193,7 @@ pub(crate) fn line(event: &Event) -> String {
 }
 
 fn without_times(data: Value) -> Value {
-    const TIMES: [&str; 6] = ["took", "busy", "duration", "timestamp", "ask", "usage"];
+    const TIMES: [&str; 6] = ["took", "busy_ms", "duration", "timestamp", "ask", "usage"];
     match data {
         Value::Object(object) => {
             let kept = object.into_iter().filter(|(key, _)| !TIMES.contains(&&**key));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tenure_cards::card::Environ;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::hook;
+use tenure_core::model::{ModelError, ModelErrorKind, ModelResponse};
 use tenure_flow::route::RoundRobin;
 use tenure_flow::variables::{
     Computed, DataEntity, DataReference, Database, Definition, Document, EntityField, Exposure,
@@ -148,7 +149,7 @@ async fn a_reference_is_what_its_type_says_of_what_is_found() {
     assert_eq!((stage.get("id"), stage.get("after")), (json!(1), json!({ "note": "n" })));
     assert_eq!(stage.get("none"), json!("nothing"));
     let error = stage.set("first", json!({})).unwrap_err();
-    assert!(error.contains("`first` is owned by orchestrator"), "{error}");
+    assert!(error.contains("`first` comes from `data_reference` and is read-only"), "{error}");
 }
 
 #[tokio::test]
@@ -384,4 +385,29 @@ async fn a_chat_that_cannot_write_fails_and_says_which_variable() {
     assert_eq!((report.status, report.turns), (ChatStatus::Failed, 1));
     let error = report.error.expect("it failed").to_string();
     assert!(error.contains("context variable `cart` cannot be written: database"), "{error}");
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_is_told_by_its_own_failure_if_nothing_could_be_written_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let shop = shop(folder.path());
+    let mut order = DataEntity::new("shop", "orders");
+    order.search_by = "number".to_owned();
+    let order = Definition::new("order", Kind::Dict, Source::DataEntity(order));
+    let variables = Arc::new(made(vec![order], Vec::new(), &shop));
+    // It has no number to be found by, so it cannot be written.
+    let writes = || sets("order", json!({ "total": 1 }));
+    for (fails, part) in [(true, "the key is wrong"), (false, "cannot be written")] {
+        let model = Scripted::from_fn(move |_, _| match fails {
+            true => Err(ModelError::new(ModelErrorKind::Auth, "the key is wrong")),
+            false => Ok(ModelResponse::text("well")),
+        });
+        let agent = Agent::builder("a").model(model).with_lifecycle(writes());
+        let agent = agent.blueprint().expect("it can be built");
+        let flow = Flow::builder("shop").agent(agent).router(RoundRobin);
+        let report = flow.variables(variables.clone()).build().unwrap().run("go").await;
+        assert_eq!((report.status, report.turns), (ChatStatus::Failed, 1));
+        let error = report.error.map(|it| it.to_string()).unwrap_or_default();
+        assert!(error.contains(part), "{error}");
+    }
 }

@@ -2,6 +2,7 @@
 //! them, and in which form agents answer.
 
 mod auto;
+mod bounded;
 mod computed;
 mod data;
 mod exposure;

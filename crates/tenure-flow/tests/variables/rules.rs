@@ -30,15 +30,22 @@ async fn states_are_written_with_their_type_and_undeclared_keys_are_scratch() {
 #[tokio::test]
 async fn what_comes_from_elsewhere_is_read_only_and_the_whole_patch_is_dropped() {
     let stage = stage().await;
-    for name in ["fixed", "region", "double", "app_id", "chat_id", "workflow_name", "user_id"] {
+    let platform = "is the platform's and";
+    for (name, owned) in [
+        ("fixed", "comes from `static` and is"),
+        ("region", "comes from `config` and is"),
+        ("double", "comes from `computed` and is"),
+        ("app_id", platform),
+        ("chat_id", platform),
+        ("workflow_name", platform),
+        ("user_id", platform),
+    ] {
         let patch = [("note".to_owned(), json!("new")), (name.to_owned(), json!("other"))];
-        let error = stage.chat.context_variables().update(patch).unwrap_err().to_string();
+        let error = stage.chat.context_variables().update(patch).unwrap_err();
+        assert_eq!(error.state_violation().map(|it| it.key.as_str()), Some(name));
         assert_eq!(
-            error,
-            format!(
-                "state `{name}` is owned by orchestrator, but agent tried to write it; it is \
-                 read-only to agents"
-            )
+            error.to_string(),
+            format!("context variable `{name}` {owned} read-only; nothing of this write was kept")
         );
         assert_eq!(stage.get("note"), json!("begin"), "{name}");
     }

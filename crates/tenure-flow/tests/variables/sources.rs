@@ -193,7 +193,7 @@ async fn overviews_are_there_if_chats_are_to_know_them_and_nobody_writes_them() 
         assert_eq!(stage.get("concept_overview"), json!("A shop."));
         assert_eq!(stage.get("schema_overview"), json!(null));
         let error = stage.set("concept_overview", "no").unwrap_err();
-        assert!(error.contains("`concept_overview` is owned by orchestrator"), "{error}");
+        assert!(error.contains("`concept_overview` is the platform's and read-only"), "{error}");
         stage.set("schema_overview", "scratch, for there is no such file").unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use crate::support::{Stage, announced, recording, variables};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::event::EventBus;
 use tenure_flow::route::RoundRobin;
 use tenure_flow::variables::{
@@ -151,4 +152,27 @@ async fn a_hidden_match_hides_that_message_of_the_chat_and_no_other() {
     let changed = announced(&mut events, "context.changed");
     assert_eq!(changed.len(), 1);
     assert_eq!(changed[0]["name"], json!("ready"));
+}
+
+#[tokio::test]
+async fn a_message_is_said_though_what_it_leads_to_fails() {
+    let zero = || Pattern::Equals("zero".to_owned());
+    for (speaker, text) in [("user", "zero"), ("writer", "ZERO")] {
+        let to_zero = Transition::between(None, json!(0), says(speaker, zero(), false));
+        let parts = triggered("parts", Kind::Int, 2, vec![to_zero]);
+        let share = Computed::new("10 / parts");
+        let share = Definition::new("share", Kind::Float, Source::Computed(share));
+        let variables = Arc::new(variables(vec![parts, share]));
+        let says = if speaker == "writer" { text } else { "hello" };
+        let (writer, _) = recording("writer", "", &[says], &variables);
+        let flow = Flow::builder("shop").agent(writer).router(RoundRobin).max_turns(2).user(true);
+        let flow = flow.on_ask(|_: &PendingAsk| Some(Answer::Respond("zero".to_owned())));
+        let report = flow.variables(variables).build().unwrap().run("go").await;
+        assert_eq!(report.status, ChatStatus::Failed, "{speaker}");
+        let error = report.error.map(|it| it.to_string()).unwrap_or_default();
+        assert!(error.contains("`share` cannot be computed"), "{speaker}: {error}");
+        let last = report.messages.last().expect("something was said");
+        assert_eq!((last.speaker.as_str(), &*last.text), (speaker, text));
+        assert_eq!(report.variables["parts"], json!(2));
+    }
 }

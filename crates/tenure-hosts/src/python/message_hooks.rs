@@ -63,8 +63,21 @@ pub struct PythonMessageHook {
     at_end: bool,
 }
 
-/// The instruction that a hook set in this turn.
-struct Instruction(Arc<str>);
+/// The instruction that a hook set in this turn, and the one that it made it of.
+struct Instruction {
+    of: Option<Arc<str>>,
+    set: Arc<str>,
+}
+
+impl Instruction {
+    /// What it is if another hook has changed what it was made of since.
+    fn made_of(&self, now: Option<&str>) -> Arc<str> {
+        match (self.of.as_deref().filter(|of| !of.is_empty()), now) {
+            (Some(of), Some(now)) if of != now => self.set.replacen(of, now, 1).into(),
+            _ => self.set.clone(),
+        }
+    }
+}
 
 impl PythonMessageHook {
     pub(super) fn new(host: PythonHost, entry: Arc<Entry>, kind: MessageHookKind) -> Self {
@@ -149,22 +162,24 @@ impl AgentLifecycle for PythonMessageHook {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
+        let of = request.instruction.clone();
         if let Some(instruction) = cx.carried::<Instruction>() {
-            request.instruction = Some(instruction.0.clone());
+            request.instruction = Some(instruction.made_of(of.as_deref()));
         }
-        let messages = list::told(&request.messages, cx.agent_name());
+        let speakers = list::Speakers::new(cx.agent_name(), cx.chat_agents());
+        let messages = list::told(&request.messages, &speakers);
         let given = json!({ "messages": messages, "instruction": request.instruction });
         let said = self.call(cx, given).await?;
         match (self.kind, said) {
             (MessageHookKind::UpdateAgentState, Some(Value::String(text))) => {
                 let text: Arc<str> = text.into();
-                cx.carry(Instruction(text.clone()));
+                cx.carry(Instruction { of, set: text.clone() });
                 request.instruction = Some(text);
             }
             (MessageHookKind::UpdateAgentState, _) => {}
             (_, Some(Value::Array(said))) if said == messages => {}
             (_, Some(Value::Array(said))) => {
-                let changed = list::heard(&said, &request.messages).map_err(bad)?;
+                let changed = list::heard(&said, &request.messages, &speakers).map_err(bad)?;
                 *request.messages.edit() = changed;
                 if let Some(defect) = request.messages.defect() {
                     return Err(bad(format!("the messages that it returned: {defect}")));

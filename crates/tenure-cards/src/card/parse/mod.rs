@@ -26,6 +26,8 @@ pub(crate) struct CardContext<'a> {
     pub(crate) registered: Option<&'a [String]>,
     /// The card's folder, resolved.
     pub(crate) dir: &'a Path,
+    /// Names in instructions that somebody else puts values for.
+    pub(crate) filled: &'a [String],
 }
 
 /// What could be read.
@@ -42,7 +44,7 @@ pub(crate) fn parse_card(
     report: &mut Report,
 ) -> ParsedCard {
     let source = Arc::clone(&document.source);
-    let CardContext { project, environ, python, registered, dir } = context;
+    let CardContext { project, environ, python, registered, dir, filled } = context;
     let shown = source.path().parent().unwrap_or(Path::new("")).to_owned();
     let mut reader = Reader::new(&source, report, environ);
     let tree = &document.tree;
@@ -52,7 +54,9 @@ pub(crate) fn parse_card(
     };
     fields(tree, card_type, &mut reader);
     schema_version(tree, &mut reader);
-    let instruction = read_instruction(&document, &mut reader, project);
+    reader.kept = filled;
+    let instruction = read_instruction(&document, &mut reader, project, filled);
+    reader.kept = &[];
     let description = reader.words(tree, "description").map(|text| text.trim().to_owned());
     let default = reader.truth(tree, "default").unwrap_or(false);
     let tool_only = reader.truth(tree, "tool_only").unwrap_or(false);
@@ -253,6 +257,7 @@ fn read_instruction(
     document: &Document,
     reader: &mut Reader<'_>,
     project: &Project,
+    filled: &[String],
 ) -> Option<Arc<str>> {
     let source = Arc::clone(reader.source);
     let field = present(&document.tree, "instruction");
@@ -274,6 +279,6 @@ fn read_instruction(
         (None, Some((text, span))) => (text, span),
         (None, None) => return None,
     };
-    instruction::check(&text, &source, span, project, reader.report);
+    instruction::check(&text, &source, span, project, filled, reader.report);
     Some(text.into())
 }

@@ -30,7 +30,7 @@ use talk::{Ears, Talk};
 pub(super) fn run(args: &Chat) -> Result<Exit> {
     not_for_workflows(
         &args.path,
-        "`chat` talks to one agent at a time",
+        "`chat` is for cards: it talks to one agent at a time",
         "talk in it with `tenure run {}`",
     )?;
     let opened = Opened::at(&args.path)?;

@@ -91,6 +91,8 @@ impl Ended<'_> {
         };
         Some(match self.status() {
             ChatStatus::Paused => self.waits(),
+            // Whatever it was in the middle of: a turn, the choice of the next speaker, a start.
+            ChatStatus::Cancelled => "the chat was cancelled".to_owned(),
             ChatStatus::MaxTurns => {
                 format!("{said}; allow more with `max_turns` in the orchestrator file")
             }

@@ -9,11 +9,15 @@ use crate::terminal::style::{BOLD, CALM, DIM, paint};
 use crate::terminal::text::{exact, plural};
 use anyhow::Result;
 use std::path::Path;
+use tenure_cards::team::Explanation;
 use tenure_core::hook::Point;
 use tenure_flow::{
     HandoffExplanation, SpeakerExplanation, VariableExplanation, Workflow, WorkflowExplanation,
     WorkflowInspection,
 };
+
+/// The name of the person among the agents. No agent can have it.
+const PERSON: &str = "user";
 
 /// Explains the workflow at `path`, and those that it names.
 pub(crate) fn explain(args: &Explain, path: &Path, point: Option<Point>) -> Result<Exit> {
@@ -85,7 +89,10 @@ fn text(it: &WorkflowExplanation, of_agent: bool) -> String {
         text.push('\n');
     }
     let speakers = it.agents.iter().map(speaker_text);
-    let others = it.others.iter().map(agent_text);
+    let others = it.others.iter().map(|agent| match &*agent.agent {
+        PERSON => person_text(agent),
+        _ => agent_text(agent),
+    });
     text.push_str(&speakers.chain(others).collect::<Vec<_>>().join("\n"));
     text
 }
@@ -106,8 +113,13 @@ fn head(it: &WorkflowExplanation) -> String {
         text.push_str(&format!("  {}\n", paint(CALM, "handoffs")));
         let rows: Vec<_> = it.handoffs.iter().map(|rule| handoff(rule, &it.handoffs)).collect();
         let width = rows.iter().map(|(who, _)| who.chars().count()).max().unwrap_or(0).min(48);
-        for (who, when) in rows {
-            text.push_str(&format!("       {who:<width$}  {}\n", paint(DIM, when)));
+        let wide = rows.iter().map(|(_, when)| when.chars().count()).max().unwrap_or(0).min(48);
+        for ((who, when), rule) in rows.into_iter().zip(&it.handoffs) {
+            let line = match &rule.declared {
+                Some(place) => format!("{when:<wide$}  at {}", exact(place)),
+                None => when,
+            };
+            text.push_str(&format!("       {who:<width$}  {}\n", paint(DIM, line)));
         }
     }
     if !it.variables.is_empty() {
@@ -148,6 +160,13 @@ fn of_variable(it: &VariableExplanation) -> String {
         about.push(format!("told to {}", it.agents.join(", ")));
     }
     exact(&about.join(" · "))
+}
+
+/// Whose turn it is when a person speaks.
+fn person_text(it: &Explanation) -> String {
+    let name = paint(BOLD, exact(&it.agent));
+    let about = "a person has the turn · what an answer takes counts for no limit";
+    format!("{name}  {}\n  {}\n{}", paint(DIM, "the person"), paint(DIM, about), points(&it.points))
 }
 
 fn speaker_text(it: &SpeakerExplanation) -> String {

@@ -63,6 +63,7 @@ pub(crate) fn not_for_workflows(path: &Path, what: &str, instead: &str) -> Resul
     };
     let is = match is_workflow(path) {
         true => "is a workflow",
+        false if !path.exists() && by_name(path).is_some() => "is a workflow",
         false if has_only_workflows() => "holds workflows and no card",
         false => return Ok(()),
     };
@@ -85,6 +86,9 @@ fn none(path: &Path, named: &str, all: &[PathBuf]) -> anyhow::Error {
     let there: Vec<&str> = there.iter().map(String::as_str).collect();
     let hint = match nearest(named, there.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
+        None if path.join("workflows").join(named).is_dir() => {
+            format!("the folder workflows/{named} has no orchestrator file")
+        }
         None if there.is_empty() => {
             format!("`{}` has no folder workflows/ with any in it", path.display())
         }

@@ -7,9 +7,7 @@ use crate::trust::Item;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tenure_cards::card::{Secrets, secret_parts};
 use tenure_cards::diagnostic::{Code, Diagnostic, Report, Severity};
-use tenure_flow::variables::Source;
 use tenure_flow::{LoadedWorkflow, Workflow, WorkflowInspection, load, trust_items};
 
 /// A workflow as it was read, and how long that took.
@@ -24,7 +22,7 @@ impl OpenedWorkflow {
         let began = Instant::now();
         let loaded = load(path, &load_options());
         // Before anything of it is said.
-        sink::hide(&secrets(&loaded));
+        sink::hide(&loaded.secrets());
         Self { loaded, took: began.elapsed() }
     }
 
@@ -87,19 +85,6 @@ impl OpenedWorkflow {
     pub(crate) fn report(&self) -> &Report {
         &self.loaded.report
     }
-}
-
-/// The secrets that a run of the workflow knows: those of its cards, and what its context variables
-/// take from the environment under a name like `API_KEY`.
-fn secrets(loaded: &LoadedWorkflow) -> Secrets {
-    let taken = loaded.workflow.variables.definitions.iter().filter_map(|it| match &it.source {
-        Source::Config(config) => Some((&*config.env_var, std::env::var(&config.env_var).ok()?)),
-        _ => None,
-    });
-    let taken: Vec<_> = taken.collect();
-    let hidden = taken.iter().flat_map(|(name, value)| secret_parts(name, value));
-    let own = loaded.cards.secrets().and(&Secrets::new(hidden));
-    loaded.nested.iter().fold(own, |all, nested| all.and(&secrets(nested)))
 }
 
 /// What was found in a workflow, and in those that it names.

@@ -11,7 +11,7 @@ use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
 use crate::terminal::{EventLines, Progress, Screen, asker, print_json, print_plain};
 use crate::trust::{Leave, admit, confirm_unchanged};
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ use tenure_core::CancelToken;
 use tenure_core::event::EventBus;
 use tenure_flow::file::WorkflowFile;
 use tenure_flow::variables::Source;
-use tenure_flow::{StartupMode, Workflow};
+use tenure_flow::{StartupMode, Workflow, unset_variables};
 
 /// How many instances have a line of their own.
 const MOST_LINES: usize = 20;
@@ -60,6 +60,7 @@ fn prepare_and_run(args: &Run, path: &Path) -> Result<Exit> {
     }
     let (root, items) = (opened.root().to_owned(), opened.items());
     let plan = plan(args, &opened.loaded.workflow)?;
+    is_set(&unset_variables(&opened.loaded))?;
 
     let progress = match args.quiet {
         true => Progress::Nothing,
@@ -119,6 +120,16 @@ fn prepare_and_run(args: &Run, path: &Path) -> Result<Exit> {
     Ok(ended.exit())
 }
 
+/// Refuses a run that lacks variables of the environment: no chat could start.
+fn is_set(unset: &Report) -> Result<()> {
+    let said = unset.iter().map(|it| match &it.help {
+        Some(help) => format!("{}\n  {help}", it.message),
+        None => it.message.to_string(),
+    });
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { Ok(()) } else { Err(anyhow!(said.join("\n"))) }
+}
+
 /// What the command line says of the chat. Refuses what the workflow does not have.
 fn plan(args: &Run, file: &WorkflowFile) -> Result<Plan> {
     let of = &args.of_workflow;
@@ -128,7 +139,7 @@ fn plan(args: &Run, file: &WorkflowFile) -> Result<Plan> {
         let there: Vec<&str> = file.agents.iter().map(|agent| &*agent.name).collect();
         return Err(unknown("agent", agent, &there));
     }
-    of.set.iter().try_for_each(|(name, _)| settable(name, file))?;
+    of.set.iter().try_for_each(|(name, value)| settable(name, value, file))?;
     let local = || LOCAL.to_owned();
     Ok(Plan {
         message: message(args, file.orchestrator.startup_mode)?,
@@ -154,15 +165,22 @@ fn message(args: &Run, startup: StartupMode) -> Result<Option<String>> {
     Ok(Some(piped_message()?).filter(|text| !text.trim().is_empty()))
 }
 
-/// Refuses a variable that is not declared, or whose value is not the chat's to keep.
-fn settable(name: &str, file: &WorkflowFile) -> Result<()> {
+/// Refuses a variable that is not declared or whose value is not the chat's to keep, and a value of
+/// another type.
+fn settable(name: &str, value: &Value, file: &WorkflowFile) -> Result<()> {
     let declared = &file.variables.definitions;
     let Some(found) = declared.iter().find(|it| it.name == name) else {
         let names: Vec<&str> = declared.iter().map(|it| &*it.name).collect();
         return Err(unknown("context variable", name, &names));
     };
     match &found.source {
-        Source::State(_) | Source::DataEntity(_) => Ok(()),
+        Source::State(_) | Source::DataEntity(_) => match found.kind.coerce(value.clone()) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(Stop::usage(format!(
+                "the context variable `{name}` cannot be set to that: {why}"
+            ))
+            .into()),
+        },
         other => Err(Stop::usage(format!(
             "the context variable `{name}` cannot be set: its source is `{}`; only those with \
              `state` and `data_entity` can",

@@ -92,12 +92,14 @@ pub struct HandoffRule {
     pub kind: HandoffKind,
     /// What its author says of it.
     pub description: Option<String>,
+    /// Where it is declared, as `file:line`, if a file declares it.
+    pub declared: Option<Arc<str>>,
 }
 
 impl HandoffRule {
     /// A rule.
     pub fn new(source: Source, target: Target, kind: HandoffKind) -> Self {
-        Self { source, target, kind, description: None }
+        Self { source, target, kind, description: None, declared: None }
     }
 
     /// What happens after `source` if no condition of it holds.
@@ -129,6 +131,13 @@ impl HandoffRule {
     #[must_use]
     pub fn described(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
+        self
+    }
+
+    /// The same with the place where it is declared, as `file:line`.
+    #[must_use]
+    pub fn declared(mut self, place: impl Into<Arc<str>>) -> Self {
+        self.declared = Some(place.into());
         self
     }
 

@@ -4,8 +4,38 @@ use serde_json::{Value, json};
 use tenure_core::message::{Message, ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::Messages;
 
+/// The person, and whoever is not known by name.
+const USER: &str = "user";
+
+/// Whose conversation it is, and who else speaks in it.
+pub(super) struct Speakers<'a> {
+    pub(super) agent: &'a str,
+    pub(super) others: Vec<&'a str>,
+}
+
+impl<'a> Speakers<'a> {
+    pub(super) fn new(agent: &'a str, all: impl Iterator<Item = &'a str>) -> Self {
+        Self { agent, others: all.filter(|name| *name != agent && *name != USER).collect() }
+    }
+
+    /// Who said it, and what. An agent reads what others said with their names before it.
+    fn split<'t>(&self, text: &'t str) -> (&'a str, &'t str) {
+        let said = |name: &&'a str| Some((*name, text.strip_prefix(*name)?.strip_prefix(": ")?));
+        self.others.iter().find_map(said).unwrap_or((USER, text))
+    }
+
+    /// The same as the agent reads it.
+    fn join(&self, name: Option<&str>, text: String) -> String {
+        match name.filter(|name| self.others.contains(name)) {
+            Some(name) => format!("{name}: {text}"),
+            None => text,
+        }
+    }
+}
+
 /// The conversation as functions see it.
-pub(super) fn told(messages: &Messages, agent: &str) -> Vec<Value> {
+pub(super) fn told(messages: &Messages, speakers: &Speakers<'_>) -> Vec<Value> {
+    let agent = speakers.agent;
     messages
         .iter()
         .map(|message| match message {
@@ -25,7 +55,10 @@ pub(super) fn told(messages: &Messages, agent: &str) -> Vec<Value> {
             Message::System { text } => {
                 json!({ "role": "system", "name": "system", "content": text })
             }
-            other => json!({ "role": "user", "name": "user", "content": other.text() }),
+            other => {
+                let (name, text) = speakers.split(other.text());
+                json!({ "role": "user", "name": name, "content": text })
+            }
         })
         .collect()
 }
@@ -40,11 +73,20 @@ fn tool_call(call: &ToolCall) -> Value {
 
 /// The conversation that a function returned. What it does not say of a tool call or of a result is
 /// taken from `before`.
-pub(super) fn heard(list: &[Value], before: &Messages) -> Result<Vec<Message>, String> {
-    list.iter().enumerate().map(|(at, message)| one(at, message, before)).collect()
+pub(super) fn heard(
+    list: &[Value],
+    before: &Messages,
+    speakers: &Speakers<'_>,
+) -> Result<Vec<Message>, String> {
+    list.iter().enumerate().map(|(at, message)| one(at, message, before, speakers)).collect()
 }
 
-fn one(at: usize, message: &Value, before: &Messages) -> Result<Message, String> {
+fn one(
+    at: usize,
+    message: &Value,
+    before: &Messages,
+    speakers: &Speakers<'_>,
+) -> Result<Message, String> {
     let text = match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Null if message.get("tool_calls").is_some() => String::new(),
@@ -54,7 +96,7 @@ fn one(at: usize, message: &Value, before: &Messages) -> Result<Message, String>
     };
     match message["role"].as_str() {
         Some("system") => Ok(Message::system(text)),
-        Some("user") => Ok(Message::user(text)),
+        Some("user") => Ok(Message::user(speakers.join(message["name"].as_str(), text))),
         Some("assistant") => {
             let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
             let calls: Result<Vec<_>, _> =
@@ -121,15 +163,22 @@ mod tests {
         let all = vec![
             Message::system("be brief"),
             Message::user("hello"),
+            Message::user("critic: too long"),
+            Message::user("writer: too short"),
             Message::Assistant { text: String::new(), calls: vec![call] },
             Message::Tool(result),
             Message::assistant("done"),
         ];
         let messages = Messages::from(all.clone());
-        let list = told(&messages, "writer");
+        let speakers = Speakers::new("writer", ["writer", "critic", "user"].into_iter());
+        let list = told(&messages, &speakers);
         assert_eq!(list[1], json!({ "role": "user", "name": "user", "content": "hello" }));
-        assert_eq!(list[4]["name"], "writer");
-        assert_eq!(heard(&list, &messages), Ok(all));
+        assert_eq!(list[2], json!({ "role": "user", "name": "critic", "content": "too long" }));
+        // An agent does not hear itself, so somebody else wrote that.
+        let quoted = json!({ "role": "user", "name": "user", "content": "writer: too short" });
+        assert_eq!(list[3], quoted);
+        assert_eq!(list[6]["name"], "writer");
+        assert_eq!(heard(&list, &messages, &speakers), Ok(all));
         for (message, part) in [
             (json!({ "role": "user" }), "no text as `content`"),
             (json!({ "role": "boss", "content": "x" }), "role `boss`"),
@@ -137,7 +186,7 @@ mod tests {
             (json!({ "role": "tool", "content": "x" }), "tool_call_id"),
             (json!({ "role": "assistant", "tool_calls": [{}] }), "a tool call without"),
         ] {
-            let error = heard(&[message], &messages).expect_err("nonsense");
+            let error = heard(&[message], &messages, &speakers).expect_err("nonsense");
             assert!(error.contains(part), "{error}");
         }
     }
