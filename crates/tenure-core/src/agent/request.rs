@@ -19,12 +19,13 @@ use std::time::Duration;
 pub struct Request<'a> {
     agent: &'a Agent,
     input: Input,
-    options: TurnOptions,
+    /// Boxed from the beginning: a request is handed on several times before it runs.
+    options: Box<TurnOptions>,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(agent: &'a Agent, input: Input) -> Self {
-        Self { agent, input, options: TurnOptions::default() }
+        Self { agent, input, options: Box::default() }
     }
 
     /// What the orchestrator says about the request.
@@ -106,7 +107,7 @@ impl<'a> Request<'a> {
     /// Runs the turn. See [`Agent::run`].
     pub async fn run(self) -> Result<TurnReport, Error> {
         self.check()?;
-        drive(self.agent.inner(), self.input, Some(Box::new(self.options))).await
+        drive(self.agent.inner(), self.input, Some(self.options)).await
     }
 
     /// Runs the turn and hands out its text while it is made. See [`Agent::stream`].
@@ -134,7 +135,7 @@ impl<'a> Request<'a> {
         let agent = self.agent;
         let inner = agent.inner();
         let Request { input, options, .. } = self;
-        let (input, options) = match crate::drive::claim(inner, input, Some(Box::new(options))) {
+        let (input, options) = match crate::drive::claim(inner, input, Some(options)) {
             Ok(turn) => return turn.run().await,
             Err((error, input, options)) => {
                 if inner.cell.life() != Phase::Idle {

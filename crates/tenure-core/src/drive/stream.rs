@@ -103,7 +103,7 @@ impl<'a> TurnStream<'a> {
     pub(crate) fn new(
         agent: &'a Agent,
         input: Input,
-        mut options: TurnOptions,
+        mut options: Box<TurnOptions>,
         refused: Option<Error>,
     ) -> Self {
         let sink = Arc::new(Sink::default());
@@ -111,7 +111,7 @@ impl<'a> TurnStream<'a> {
         let state = match refused {
             Some(error) => State::Ended(Err(error)),
             None => State::Running(Box::pin(async move {
-                super::drive(agent.inner(), input, Some(Box::new(options))).await
+                super::drive(agent.inner(), input, Some(options)).await
             })),
         };
         Self { sink, state }

@@ -1,8 +1,8 @@
 //! Workflows on the command line.
 //!
-//! [`find`] says which workflow is meant, `opened` reads and checks it, [`run`] runs a chat of it,
+//! [`find`] says which workflow is meant, `opened` reads and checks it, [`run()`] runs a chat,
 //! `drive` is that from the first agent's start to the last one's end, `ended` what is said of it
-//! then, `clock` the time that it may take, and [`explain`] shows how it is put together.
+//! then, `clock` the time that it may take, and [`explain()`] shows how it is put together.
 
 mod clock;
 mod drive;
