@@ -17,6 +17,9 @@ use tenure_core::hook::HookFailure;
 use tenure_core::model::Usage;
 use tenure_core::{Error, Outcome};
 
+/// The turns of an ordinary chat: there is room for so many before anything has to grow.
+const ROOM: usize = 32;
+
 /// A conversation, as far as it has come.
 pub(crate) struct Talk {
     pub(super) flow: Flow,
@@ -48,11 +51,12 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new(flow: Flow, initial: Option<Arc<str>>, seed: u64) -> Self {
+        let room = flow.inner.max_turns.min(ROOM);
         Self {
             initial: initial.or_else(|| flow.inner.initial.clone()),
             seed,
             stages: Stages::new(),
-            messages: Vec::new(),
+            messages: Vec::with_capacity(room + 2),
             heard: vec![0; flow.inner.speakers.len()],
             turns: 0,
             last_agent: None,
@@ -60,9 +64,9 @@ impl Talk {
             user_turns: 0,
             silences: 0,
             next: None,
-            summaries: Vec::new(),
+            summaries: Vec::with_capacity(room),
             session: None,
-            routing: Vec::new(),
+            routing: Vec::with_capacity(room),
             usage: Usage::default(),
             failures: Vec::new(),
             metrics: OrchestratorMetrics::default(),
