@@ -9,7 +9,8 @@ use tenure_cards::source::{Node, Span};
 const WAYS: [&str; 4] =
     ["prompt_sections", "prompt_sections_custom", "system_message", "instruction"];
 
-/// The prompt of an entry, and where it is written; none if the card's own field says it.
+/// The prompt of an entry, and where it is written; none if the card's own field says it. As it is
+/// written: what `${VAR}` in it stands for is found where the card is read.
 pub(super) fn read(node: &Node, name: Span, reader: &mut Reader<'_>) -> Option<(String, Span)> {
     let said: Vec<&str> = WAYS.into_iter().filter(|way| is_said(node, way)).collect();
     let (way, place) = match *said.as_slice() {
@@ -29,7 +30,10 @@ pub(super) fn read(node: &Node, name: Span, reader: &mut Reader<'_>) -> Option<(
     };
     match way {
         "instruction" => None,
-        "system_message" => Some((reader.words_of(way, place)?, place.span)),
+        "system_message" => {
+            reader.words_of(way, place)?;
+            Some((place.text()?.to_owned(), place.span))
+        }
         _ => sections(way, place, reader).map(|text| (text, place.span)),
     }
 }
@@ -65,7 +69,8 @@ fn sections(way: &str, place: &Node, reader: &mut Reader<'_>) -> Option<String> 
         }
         let text = |reader: &mut Reader<'_>, name: &str| {
             let node = present(item, name)?;
-            reader.text_of(name, node).map(|text| text.trim_end().to_owned())
+            reader.text_of(name, node)?;
+            node.text().map(|text| text.trim_end().to_owned())
         };
         let (heading, content) = (text(reader, "heading"), text(reader, "content"));
         let Some(content) = content.filter(|content| !content.trim().is_empty()) else { continue };

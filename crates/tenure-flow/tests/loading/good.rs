@@ -426,14 +426,14 @@ fn an_agent_whose_name_has_a_space_is_refused_with_the_name_to_write() {
 #[test]
 fn a_declared_variable_goes_before_one_of_the_environment() {
     let project = Project::with(
-        "=== agents.yaml\nagents:\n  - name: Writer\n    model: passthrough\n    system_message: \"${tone} ${HOUSE}\"\n=== context_variables.yaml\ndefinitions:\n  - { name: tone, type: str, \
+        "=== agents.yaml\nagents:\n  - name: Writer\n    model: passthrough\n    system_message: \"${tone} ${HOUSE} ${HOUSE:none} ${STREET:a street}\"\n=== context_variables.yaml\ndefinitions:\n  - { name: tone, type: str, \
          source: { type: state, default: calm } }\nagents:\n  Writer: [tone]\n",
     );
     let environ = Environ::of([("tone", "of the environment"), ("HOUSE", "Tenure")]);
     let loaded = load(&project.workflow(), &options().environ(environ));
     assert!(!loaded.report.has_errors(), "{}", project.report(&loaded));
     let card = loaded.cards.card("Writer").expect("it is there");
-    assert_eq!(card.instruction.as_deref(), Some("${tone} Tenure"));
+    assert_eq!(card.instruction.as_deref(), Some("${tone} Tenure Tenure a street"));
     let plain = Project::with(
         "=== agents.yaml\nagents:\n  - name: Writer\n    model: passthrough\n    system_message: \"${tone}\"\n\
          === context_variables.yaml\ndefinitions:\n  - { name: tone, type: str, source: { type: \
