@@ -36,6 +36,7 @@ pub mod output;
 pub mod people;
 pub mod route;
 pub mod variables;
+mod wait;
 
 pub use build::{
     HandoffExplanation, JourneyExplanation, SpeakerExplanation, VariableExplanation, Workflow,

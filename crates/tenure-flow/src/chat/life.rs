@@ -2,13 +2,13 @@
 
 use super::leaving::Leaving;
 use super::talk::Talk;
-use super::wait::{unless_cancelled, with_cancel};
 use super::{Cast, ChatReport, ChatRequest, ChatStatus};
 use crate::contract::Stage;
 use crate::flow::Flow;
 use crate::nested;
 use crate::people::WaitsForPerson;
 use crate::variables::RuntimeKeys;
+use crate::wait::{unless_cancelled, with_cancel};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};

@@ -15,7 +15,6 @@ mod status;
 mod talk;
 mod turn;
 mod variables;
-mod wait;
 
 pub(crate) use cast::Cast;
 pub(crate) use life::begin;
@@ -24,4 +23,3 @@ pub(crate) use questions::Questions;
 pub use report::{ChatReport, TurnSummary};
 pub use request::ChatRequest;
 pub use status::ChatStatus;
-pub(crate) use wait::with_cancel;

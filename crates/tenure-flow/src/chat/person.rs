@@ -1,11 +1,11 @@
 //! The person's turn in a chat.
 
 use super::talk::Talk;
-use super::wait::unless_cancelled;
 use super::{Cast, ChatMessage, Speaker};
 use crate::contract::Stage;
 use crate::flow::StartupMode;
 use crate::route::{RoutingDecision, Target};
+use crate::wait::unless_cancelled;
 use serde_json::json;
 use std::pin::pin;
 use tenure_core::Error;

@@ -1,13 +1,13 @@
 //! What happens in a chat: one turn after the other.
 
 use super::life::status;
-use super::wait::unless_cancelled;
 use super::{Cast, ChatMessage, ChatReport, Speaker, TurnSummary};
 use crate::contract::{OrchestratorMetrics, Stage, Stages};
 use crate::flow::{Flow, StartupMode};
 use crate::journey::Journeys;
 use crate::route::{RouteCx, RoutingDecision, Target};
 use crate::variables::Session;
+use crate::wait::unless_cancelled;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -214,8 +214,7 @@ impl Talk {
 
     /// Where nobody takes part who could be asked, a chat that comes to the person is complete.
     fn within_reach(&self, cast: &Cast, decision: RoutingDecision) -> RoutingDecision {
-        let is_alone = cast.user.is_none() || self.flow.inner.startup == StartupMode::BackendOnly;
-        if decision.target != Target::User || !is_alone {
+        if decision.target != Target::User || cast.user.is_some() {
             return decision;
         }
         let reason = format!("the person is next and takes no part ({})", decision.reason);

@@ -1,11 +1,11 @@
 //! An agent's turn in a chat, and what its failure means.
 
 use super::talk::Talk;
-use super::wait::unless_cancelled;
 use super::{Cast, ChatMessage, Speaker, TurnSummary};
 use crate::contract::{ErrorStrategy, Reaction, Stage};
 use crate::nested;
 use crate::people::WaitsForPerson;
+use crate::wait::unless_cancelled;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Arc;

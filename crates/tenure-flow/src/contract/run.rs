@@ -6,15 +6,14 @@ use super::{
     Orchestration, OrchestrationError, OrchestrationReport, Orchestrator, OrchestratorMetrics,
     PartialResult, Stage, StageEvent, Stages, Start, StepReport, StepStatus, task,
 };
+use crate::wait::unless_cancelled;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::context::ExecutionContext;
@@ -328,12 +327,7 @@ impl Run {
 
 /// What `work` gives, or `None` as soon as `token` is cancelled.
 pub(super) async fn unless<T>(token: &CancelToken, work: impl Future<Output = T>) -> Option<T> {
-    let (mut work, mut cancelled) = (pin!(work), pin!(token.cancelled()));
-    poll_fn(|task| match work.as_mut().poll(task) {
-        Poll::Ready(value) => Poll::Ready(Some(value)),
-        Poll::Pending => cancelled.as_mut().poll(task).map(|()| None),
-    })
-    .await
+    unless_cancelled(pin!(work), token, || false).await
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

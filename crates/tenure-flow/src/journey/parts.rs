@@ -1,5 +1,6 @@
 //! The parts of a structured output: one child each.
 
+use crate::output::unfenced;
 use serde_json::{Map, Value};
 
 /// Where the parts of an output are, if it is an object.
@@ -56,15 +57,7 @@ impl Part {
 
 /// The JSON that an agent answered with: an object or a list, possibly fenced.
 pub(super) fn structured(text: &str) -> Option<Value> {
-    let text = text.trim();
-    let text = match text.strip_prefix("```") {
-        Some(fenced) => {
-            let fenced = fenced.strip_prefix("json").unwrap_or(fenced);
-            fenced.strip_suffix("```").unwrap_or(fenced).trim()
-        }
-        None => text,
-    };
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value: Value = serde_json::from_str(unfenced(text)).ok()?;
     (value.is_object() || value.is_array()).then_some(value)
 }
 

@@ -2,8 +2,9 @@
 
 use super::child_context;
 use super::failed::InnerFailed;
-use crate::chat::{ChatReport, ChatRequest, ChatStatus, Questions, with_cancel};
+use crate::chat::{ChatReport, ChatRequest, ChatStatus, Questions};
 use crate::flow::Flow;
+use crate::wait::with_cancel;
 use async_trait::async_trait;
 use futures_util::future::{Either, select};
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ mod spec;
 mod value;
 
 pub use auto::{arguments, auto_tool, unfilled};
+pub(crate) use registry::unfenced;
 pub use registry::{Output, Outputs, STRUCTURED_OUTPUTS};
 pub use schema::check;
 pub use spec::{FieldSpec, FieldType, ModelSpec, OutputsSpec};

@@ -110,7 +110,7 @@ impl fmt::Debug for Output {
 }
 
 /// The JSON in an answer: some models put a fence around it.
-fn unfenced(text: &str) -> &str {
+pub(crate) fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let Some(fenced) = text.strip_prefix("```") else { return text };
     let fenced = fenced.strip_prefix("json").unwrap_or(fenced);
