@@ -48,8 +48,14 @@ pub enum ErrorKind {
     State,
     /// A person could not be asked.
     Ask,
-    /// The record of a run and the run itself differ.
+    /// The record of a run and the run itself differ: the run is parked.
     Replay,
+    /// The record of a run cannot be written or read: the run is parked.
+    Store,
+    /// The run waits for a person who is not here: it is parked until there is an answer.
+    Waiting,
+    /// The run was given up.
+    Abandoned,
     /// Messages are not a valid history.
     History,
     /// The answer does not have the form that was asked for.
@@ -117,6 +123,26 @@ impl Error {
     /// made. The message says what, and what to do.
     pub fn orchestration(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Orchestration, message)
+    }
+
+    /// The record of a run and the run itself differ. The message names the step that does.
+    pub fn replay(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Replay, message)
+    }
+
+    /// The record of a run cannot be written or read. The message says why, and what to do.
+    pub fn store(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Store, message)
+    }
+
+    /// A run waits for a person who is not here.
+    pub fn waiting(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Waiting, message)
+    }
+
+    /// What ends a run that is given up.
+    pub fn abandoned() -> Self {
+        Self::new(ErrorKind::Abandoned, "the run was given up")
     }
 
     /// The same failure with what led to it. A refusal stays one, a cancel too, and so on.
@@ -195,6 +221,7 @@ impl Error {
             ErrorKind::Panicked => Outcome::Panicked,
             ErrorKind::MaxSteps => Outcome::MaxSteps,
             ErrorKind::MaxTurns => Outcome::MaxTurns,
+            ErrorKind::Abandoned => Outcome::Abandoned,
             _ => Outcome::Failed,
         }
     }
@@ -251,6 +278,11 @@ impl Error {
     /// Whether somebody cancelled it.
     pub fn is_cancelled(&self) -> bool {
         self.0.kind == ErrorKind::Cancelled
+    }
+
+    /// Whether it parks a recorded run: nothing ends, and the run goes on later from its record.
+    pub fn parks(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Replay | ErrorKind::Store | ErrorKind::Waiting)
     }
 
     /// Whether its time was up.

@@ -19,6 +19,7 @@ pub mod chat;
 pub mod clone;
 pub mod context;
 pub mod drive;
+pub mod engine;
 mod error;
 pub mod event;
 pub mod hook;

@@ -5,17 +5,18 @@ use crate::ask::Asks;
 use crate::cancel::Signal;
 use crate::context::ExecutionContext;
 use crate::error::Error;
-use crate::event::EventBus;
+use crate::event::{EventBus, Listening};
 use crate::id::InstanceId;
 use crate::kernel::ScopeData;
 use crate::life::{LifeCell, LifecycleConfig, Metrics};
-use crate::memory::{Loaded, MemoryHandle};
+use crate::memory::{Found, Loaded, MemoryHandle, Search};
 use crate::message::History;
 use crate::model::Usage;
 use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::resource::ResourceStack;
 use crate::state::StateStore;
+use crate::step::{Baseline, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use serde_json::Value;
@@ -71,7 +72,10 @@ pub(crate) struct Extra {
     pub(crate) rolling_back: AtomicBool,
     pub(crate) config: Mutex<Option<LifecycleConfig>>,
     pub(crate) context: OnceLock<Arc<ExecutionContext>>,
-    pub(crate) resumed: AtomicBool,
+    /// Where the life of the instance is recorded, if it is part of a recorded run.
+    pub(crate) steps: OnceLock<StepScope>,
+    /// What is on record of its state and its memory.
+    pub(crate) recorded: Mutex<(Baseline, Baseline)>,
 }
 
 impl Inner {
@@ -145,15 +149,23 @@ impl Inner {
         self.lineage().last().unwrap_or(self)
     }
 
-    /// The bus, if anybody listens.
+    /// Whoever gets to know what happens, if anybody does.
     #[inline]
-    pub(crate) fn listening(&self) -> Option<&EventBus> {
-        self.bus.as_ref().filter(|bus| bus.is_listening())
+    pub(crate) fn listening(&self) -> Option<Listening<'_>> {
+        let bus = self.bus.as_ref().filter(|bus| bus.is_listening());
+        let log = self.steps().map(StepScope::log).filter(|log| log.takes_events());
+        (bus.is_some() || log.is_some()).then_some(Listening { bus, log })
     }
 
+    /// Whether what happens is announced.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.listening().is_some()
+    }
+
+    /// Whether somebody listens who may answer a question.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.bus.as_ref().is_some_and(EventBus::is_listening)
     }
 
     pub(crate) fn registry(&self) -> Option<&Arc<dyn Registry>> {
@@ -169,7 +181,13 @@ impl Inner {
     }
 
     pub(crate) fn resumed(&self) -> bool {
-        self.if_extra().is_some_and(|extra| extra.resumed.load(Ordering::Relaxed))
+        self.steps().is_some_and(|scope| scope.log().is_resumed())
+    }
+
+    /// Where its life is recorded, if it is.
+    #[inline]
+    pub(crate) fn steps(&self) -> Option<&StepScope> {
+        self.if_extra()?.steps.get()
     }
 
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
@@ -237,11 +255,11 @@ impl Inner {
 
     pub(crate) async fn load_memory(&self) -> Result<(), Error> {
         if let Some(memory) = &self.blueprint.memory {
-            let values = memory.load(self.namespace()).await.map_err(|error| {
+            let kept = memory.recall(self.namespace()).await.map_err(|error| {
                 Error::new(crate::ErrorKind::State, format!("memory cannot be loaded: {error}"))
                     .caused_by(error)
             })?;
-            *self.extra().memory.values.lock() = values;
+            self.extra().memory.load(kept);
         }
         Ok(())
     }
@@ -252,22 +270,35 @@ impl Inner {
             return Ok(());
         };
         let loaded = &self.extra().memory;
-        let changes = std::mem::take(&mut *loaded.dirty.lock());
+        let changes = loaded.take();
         if changes.is_empty() {
             return Ok(());
         }
-        if let Err(error) = memory.store(self.namespace(), changes.clone()).await {
-            let mut dirty = loaded.dirty.lock();
-            for (key, value) in changes {
-                dirty.entry(key).or_insert(value);
+        match memory.commit(self.namespace(), &self.id.to_string(), changes.clone()).await {
+            Ok(kept) => {
+                loaded.stored(kept);
+                Ok(())
             }
-            return Err(Error::new(
-                crate::ErrorKind::State,
-                format!("memory cannot be stored: {error}"),
-            )
-            .caused_by(error));
+            Err(error) => {
+                loaded.refused(changes);
+                let message = format!("memory cannot be stored: {error}");
+                Err(Error::new(crate::ErrorKind::State, message).caused_by(error))
+            }
         }
-        Ok(())
+    }
+
+    pub(crate) async fn search_memory(
+        &self,
+        search: &Search,
+        limit: usize,
+    ) -> Result<Vec<Found>, Error> {
+        let Some(memory) = &self.blueprint.memory else {
+            return Ok(Vec::new());
+        };
+        memory.search(self.namespace(), search, limit).await.map_err(|error| {
+            let message = format!("memory cannot be searched: {error}");
+            Error::new(crate::ErrorKind::State, message).caused_by(error)
+        })
     }
 
     /// Charges a turn to this instance and to whoever spawned it.

@@ -15,22 +15,12 @@ use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::state::StateOwnership;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
 impl Inner {
-    fn site(self: &Arc<Self>, attempt: u32) -> Site<'_> {
-        Site {
-            inner: self,
-            turn: None,
-            chat: None,
-            signal: Some(&self.signal),
-            data: &self.extra().data,
-            attempt,
-        }
-    }
-
     /// Runs the hooks of a transition that has happened, and tells whoever listens.
     pub(crate) async fn transitioned(
         self: &Arc<Self>,
@@ -191,6 +181,9 @@ impl Lived for Arc<Inner> {
             return Ok(());
         }
         let extra = self.extra();
+        if attempt == 1 {
+            self.bury_the_dead().await?;
+        }
         if config.state_persistence == StateOwnership::Memory {
             self.load_memory().await?;
         }
@@ -200,19 +193,19 @@ impl Lived for Arc<Inner> {
         }
         let chain = &self.blueprint.chain;
         if chain.has(Point::OnStart) {
-            let site = self.site(attempt);
-            let mut start = OnStart { entered: &extra.entered };
+            let site = Site::of_instance(self, attempt);
+            let mut start = OnStart { inner: self, entered: &extra.entered };
             sequence(&site, chain, Ends::No, &mut start).await?;
         }
         extra.entered.store(chain.entries.len(), Ordering::Release);
-        Ok(())
+        self.recorded_as_begun(chain.entries.len()).await
     }
 
     async fn tear_down(&self, reason: ExitReason, budget: Duration) {
         let Some(extra) = self.if_extra() else { return };
         let chain = &self.blueprint.chain;
         if chain.has(Point::OnShutdown) {
-            let mut site = self.site(1);
+            let mut site = Site::of_instance(self, 1);
             site.signal = None;
             // Each of them is called, however little time is left.
             let ends = Ends::Within(self.blueprint.config.limits.ends.min(budget));
@@ -245,9 +238,12 @@ impl Lived for Arc<Inner> {
 
     async fn moved(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
         if self.blueprint.chain.has(Point::OnTransition) || self.is_watched() {
-            let mut site = self.site(1);
+            let mut site = Site::of_instance(self, 1);
             site.signal = None;
             Box::pin(self.transitioned(&site, from, to, reason)).await;
+        }
+        if let Some(reason) = reason.filter(|_| to == Phase::Terminated) {
+            self.recorded_as_ended(reason).await;
         }
     }
 }
@@ -325,6 +321,7 @@ impl Drop for Ending {
 }
 
 struct OnStart<'a> {
+    inner: &'a Arc<Inner>,
     entered: &'a AtomicUsize,
 }
 
@@ -337,7 +334,15 @@ impl Sequence for OnStart<'_> {
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<(), HookError>> {
-        entry.hook.on_start(InstanceCx::new(cx))
+        if self.inner.steps().is_none() {
+            return entry.hook.on_start(InstanceCx::new(cx));
+        }
+        // If the process dies in the middle of it, the next life of the run has to know.
+        let (inner, entered) = (self.inner, self.entered.load(Ordering::Acquire));
+        Box::pin(async move {
+            inner.recorded_as_begun(entered).await?;
+            entry.hook.on_start(InstanceCx::new(cx)).await
+        })
     }
 
     fn entered(&mut self, place: usize) {
@@ -347,9 +352,9 @@ impl Sequence for OnStart<'_> {
 
 /// Counts down as it goes, so that an end that was interrupted goes on where it stopped, and no
 /// entry is ended twice.
-struct OnShutdown<'a> {
-    entered: &'a AtomicUsize,
-    reason: ExitReason,
+pub(super) struct OnShutdown<'a> {
+    pub(super) entered: &'a AtomicUsize,
+    pub(super) reason: ExitReason,
 }
 
 impl Sequence for OnShutdown<'_> {
@@ -370,6 +375,10 @@ impl Sequence for OnShutdown<'_> {
 
     fn entered(&mut self, place: usize) {
         self.entered.store(place, Ordering::Release);
+    }
+
+    fn replay(&mut self, _record: Value) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ mod config;
 mod handle;
 mod inner;
 mod instance;
+mod recorded;
 mod registry;
 mod request;
 mod tools;

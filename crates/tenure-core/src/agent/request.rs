@@ -7,7 +7,7 @@ use crate::context::ExecutionContext;
 use crate::drive::{Input, OutputCheck, TurnOptions, TurnReport, TurnStream, drive};
 use crate::error::{Error, ErrorKind};
 use crate::phase::Phase;
-use crate::step::{StepLog, Steps};
+use crate::step::{StepLog, StepScope, Steps};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
@@ -50,8 +50,13 @@ impl<'a> Request<'a> {
     ///
     /// With a log a dropped run is parked, not cancelled: its ends wait for the run that goes on
     /// with it.
-    pub fn steps(mut self, log: impl StepLog) -> Self {
-        self.options.steps = Some(Steps { log: Arc::new(log), path: "".into() });
+    pub fn steps(self, log: impl StepLog) -> Self {
+        self.recorded(&Steps::new(Arc::new(log)))
+    }
+
+    /// The same at a place within a run, for whoever runs several turns.
+    pub fn recorded(mut self, steps: &Steps) -> Self {
+        self.options.steps = Some(StepScope::new(steps.clone()));
         self
     }
 
@@ -83,9 +88,11 @@ impl<'a> Request<'a> {
         self
     }
 
-    pub(crate) fn with_steps(mut self, steps: Option<Steps>) -> Self {
-        self.options.steps = steps;
-        self
+    pub(crate) fn with_steps(self, steps: Option<&Steps>) -> Self {
+        match steps {
+            Some(steps) => self.recorded(steps),
+            None => self,
+        }
     }
 
     fn check(&self) -> Result<(), Error> {

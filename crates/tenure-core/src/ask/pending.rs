@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::id::InstanceId;
 use crate::kernel::caught;
+use crate::step::{StepKey, StepScope};
 use crate::sync::Mutex;
 use serde::Serialize;
 use serde_json::Value;
@@ -51,6 +52,24 @@ impl PendingAsk {
             tool: None,
             call_id: None,
             parameters: None,
+            ask,
+        }
+    }
+
+    /// A question that is about to be put.
+    fn of(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask, id: Arc<str>) -> Self {
+        let inner = cx.site.inner;
+        let entry = inner.blueprint.chain.entries.get(cx.place());
+        let call = batch.map(|batch| &batch.calls[batch.index]);
+        let spec = batch.zip(call).and_then(|(batch, call)| batch.tools(cx.site).spec(&call.name));
+        Self {
+            id,
+            agent: inner.name().into(),
+            instance: inner.id,
+            hook: entry.map(|entry| entry.name.clone()),
+            tool: call.map(|call| call.name.clone()),
+            call_id: call.map(|call| call.id.clone()),
+            parameters: spec.map(|spec| Arc::new(spec.parameters.clone())),
             ask,
         }
     }
@@ -105,32 +124,17 @@ struct Open {
 const REMEMBERED: usize = 1024;
 
 impl Asks {
-    fn open(
-        &self,
-        cx: Cx<'_>,
-        batch: Option<Batch<'_>>,
-        ask: Ask,
-    ) -> (PendingAsk, oneshot::Receiver<Answer>) {
-        let inner = cx.site.inner;
-        let entry = inner.blueprint.chain.entries.get(cx.place());
-        let call = batch.map(|batch| &batch.calls[batch.index]);
-        let spec = batch.zip(call).and_then(|(batch, call)| batch.tools(cx.site).spec(&call.name));
+    fn next_id(&self, instance: InstanceId) -> Arc<str> {
         let mut state = self.state.lock();
         state.last += 1;
-        let pending = PendingAsk {
-            id: format!("{}/{}", inner.id, state.last).into(),
-            agent: inner.name().into(),
-            instance: inner.id,
-            hook: entry.map(|entry| entry.name.clone()),
-            tool: call.map(|call| call.name.clone()),
-            call_id: call.map(|call| call.id.clone()),
-            parameters: spec.map(|spec| Arc::new(spec.parameters.clone())),
-            ask,
-        };
+        format!("{instance}/{}", state.last).into()
+    }
+
+    fn open(&self, cx: Cx<'_>, ask: PendingAsk) -> oneshot::Receiver<Answer> {
         let (answer, wait) = oneshot::channel();
-        let lineage = inner.lineage().map(|ancestor| ancestor.id).collect();
-        state.open.push(Open { ask: pending.clone(), lineage, answer });
-        (pending, wait)
+        let lineage = cx.site.inner.lineage().map(|ancestor| ancestor.id).collect();
+        self.state.lock().open.push(Open { ask, lineage, answer });
+        wait
     }
 
     fn close(&self, id: &str) {
@@ -187,21 +191,13 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
     }
     let _paused = cx.clock.pause();
     let waiting = Waiting::begin(cx, batch).await;
-    let result = match (cx.site.steps(), cx.site.turn) {
-        (Some(log), Some(turn)) => {
-            let fingerprint = crate::step::fingerprint(&ask);
+    let result = match cx.site.steps() {
+        Some(scope) => {
             let name = crate::step::own_name(cx, batch, &ask.prompt);
-            let key = turn.step_key("ask", &name, fingerprint);
-            let effect = async {
-                let answer = wait_for_answer(cx, batch, ask).await?;
-                crate::step::encode(&answer)
-            };
-            match log.step(key, Box::pin(effect)).await {
-                Ok(record) => crate::step::decode(record),
-                Err(error) => Err(error),
-            }
+            let key = scope.key("ask", &name, crate::step::fingerprint(&ask));
+            recorded_answer(cx, batch, ask, scope, key).await
         }
-        _ => wait_for_answer(cx, batch, ask).await,
+        None => wait_for_answer(cx, batch, ask).await,
     };
     waiting.end().await;
     result
@@ -223,23 +219,47 @@ pub(crate) async fn wait_on_behalf<T>(
     result
 }
 
+/// The answer on record, or that of whoever answers first: somebody here, or somebody elsewhere.
+async fn recorded_answer(
+    cx: Cx<'_>,
+    batch: Option<Batch<'_>>,
+    ask: Ask,
+    scope: &StepScope,
+    key: StepKey,
+) -> Result<Answer, Error> {
+    let log = scope.log();
+    let id: Arc<str> = key.id(log.run_id()).into();
+    let question = PendingAsk::of(cx, batch, ask, id);
+    let here = wait_here(cx, question.clone(), log.keeps_asks());
+    log.ask(key, &question, Box::pin(here)).await
+}
+
 async fn wait_for_answer(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Result<Answer, Error> {
+    let id = cx.site.inner.eldest().extra().asks.next_id(cx.site.inner.id);
+    wait_here(cx, PendingAsk::of(cx, batch, ask, id), false).await
+}
+
+/// Waits for an answer of somebody in this process. `keeps` says that the question stands also if
+/// nobody is here.
+async fn wait_here(cx: Cx<'_>, question: PendingAsk, keeps: bool) -> Result<Answer, Error> {
     let inner = cx.site.inner;
     let asker = inner.blueprint.asker.as_ref();
-    if asker.is_none() && !inner.is_watched() {
+    if asker.is_none() && !inner.is_heard() && !keeps {
         return Err(Error::new(
             ErrorKind::Denied,
             format!(
                 "nobody can be asked: {}; give the agent an asker (`on_ask`), or subscribe to its \
                  events and call `answer`",
-                ask.prompt
+                question.ask.prompt
             ),
         ));
     }
-    let expires_after = ask.expires_after;
+    // A log that keeps questions knows since when they stand.
+    let expires_after = question.ask.expires_after.filter(|_| !keeps);
     let _question = cx.site.chat.map(|chat| chat.question());
     let asks = &inner.eldest().extra().asks;
-    let (pending_ask, answer) = asks.open(cx, batch, ask);
+    let pending_ask = question;
+    let answer = asks.open(cx, pending_ask.clone());
     let _closes = Closes { asks, id: pending_ask.id.clone() };
     cx.site.emit(|| EventKind::Asked {
         ask: pending_ask.id.clone(),

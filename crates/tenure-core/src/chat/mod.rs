@@ -4,11 +4,14 @@
 //! scope itself: `before_chat` and `after_chat` of every agent that takes part, and the context
 //! variables they share.
 
+mod points;
+mod run;
 mod scope;
 mod variables;
 
-pub(crate) use scope::ChatRun;
-pub use scope::{Chat, ChatResult, Question, Waits};
+pub(crate) use run::ChatRun;
+pub use run::{Question, Waits};
+pub use scope::{Chat, ChatResult};
 pub use variables::{ContextVariables, Declarations};
 
 use crate::error::Error;

@@ -1,68 +1,26 @@
 //! The scope around a chat.
 
-use super::variables::{Declarations, SYSTEM_KEYS};
+use super::points::BeforeChat;
+use super::run::{ChatRun, Guard, Member, Question, Waits, finish};
+use super::variables::{Declarations, SYSTEM_KEYS, Values};
 use super::{ChatEnd, ContextVariables};
-use crate::BoxFuture;
 use crate::agent::Agent;
 use crate::cancel::Signal;
-use crate::context::{ChatCx, Cx};
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
-use crate::hook::{Entry, Flow, HookError, HookFailure, Point};
-use crate::kernel::{Ends, ScopeData, Sequence, Site, caught, sequence};
+use crate::hook::{HookFailure, Point};
+use crate::kernel::{Ends, ScopeData, caught, sequence};
 use crate::outcome::Outcome;
+use crate::phase::{AgentState, Phase};
+use crate::step::{StepScope, Steps};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
-use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-
-/// What a chat keeps while it runs.
-pub(crate) struct ChatRun {
-    pub(crate) id: Arc<str>,
-    /// Shared with the chats beside it.
-    pub(crate) variables: Arc<Mutex<BTreeMap<String, Value>>>,
-    /// What is declared of them.
-    pub(crate) declarations: Option<Arc<dyn Declarations>>,
-    pub(crate) signal: Signal,
-    /// A chat runs once at a time.
-    running: AtomicBool,
-    /// How many of its agents' questions wait for an answer.
-    questions: AtomicUsize,
-    /// Who is told that it waits for a person, and that it goes on.
-    watcher: OnceLock<Watcher>,
-    members: Vec<Member>,
-}
-
-type Watcher = Box<dyn Fn(Waits) + Send + Sync>;
-
-/// Whether a chat waits for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// The first question was put.
-    ForPerson,
-    /// The last one is settled.
-    NoLonger,
-}
-
-impl ChatRun {
-    /// The names of those who take part.
-    pub(crate) fn agents(&self) -> impl Iterator<Item = &str> {
-        self.members.iter().map(|member| member.agent.name())
-    }
-}
-
-/// One agent that takes part.
-struct Member {
-    agent: Agent,
-    data: ScopeData,
-    /// How many entries of its chain the chat's scope has passed.
-    entered: AtomicUsize,
-}
 
 /// A chat: the scope around a conversation of several agents.
 ///
@@ -78,7 +36,7 @@ impl Chat {
     pub fn new(id: impl Into<Arc<str>>, agents: impl IntoIterator<Item = Agent>) -> Self {
         let id = id.into();
         let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
-        Self::of(id, Arc::new(Mutex::new(variables)), None, agents)
+        Self::of(id, Arc::new(Values::new(variables)), None, agents)
     }
 
     /// A chat whose variables are declared: who may write them, and what follows from a write.
@@ -89,7 +47,7 @@ impl Chat {
     ) -> Self {
         let id = id.into();
         let variables = BTreeMap::from([("chat_id".to_owned(), Value::from(&*id))]);
-        Self::of(id, Arc::new(Mutex::new(variables)), Some(declarations), agents)
+        Self::of(id, Arc::new(Values::new(variables)), Some(declarations), agents)
     }
 
     /// Another scope of the same chat: its id and its variables, with other agents. For agents that
@@ -102,7 +60,7 @@ impl Chat {
 
     fn of(
         id: Arc<str>,
-        variables: Arc<Mutex<BTreeMap<String, Value>>>,
+        variables: Arc<Values>,
         declarations: Option<Arc<dyn Declarations>>,
         agents: impl IntoIterator<Item = Agent>,
     ) -> Self {
@@ -120,14 +78,34 @@ impl Chat {
                 questions: AtomicUsize::new(0),
                 watcher: OnceLock::new(),
                 members,
+                steps: OnceLock::new(),
+                recorded: Mutex::default(),
             }),
         }
+    }
+
+    /// Makes the chat part of a recorded run: what its hooks decide is recorded, what they and its
+    /// turns write to its variables too, and its end. Its turns are recorded each by itself.
+    ///
+    /// A chat that is parked does not end; it goes on in the next life of the run.
+    pub fn record(&self, steps: &Steps) {
+        let _ = self.run.steps.set(StepScope::new(steps.clone()));
+    }
+
+    /// Whether everybody who is at work in it waits for a person.
+    pub fn is_waiting(&self) -> bool {
+        let working = |phase: Phase| phase.state() == AgentState::Busy;
+        let waiting =
+            |phase| matches!(phase, Phase::AwaitingUserInput | Phase::AwaitingToolApproval);
+        let phases = self.run.members.iter().map(|member| member.agent.phase());
+        self.run.questions.load(Ordering::Acquire) > 0
+            && phases.filter(|phase| working(*phase)).all(waiting)
     }
 
     /// Sets a variable, the system's own included. For whoever runs the chat.
     #[must_use]
     pub fn with_variable(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.run.variables.lock().insert(key.into(), value.into());
+        self.run.variables.write().insert(key.into(), value.into());
         self
     }
 
@@ -139,7 +117,7 @@ impl Chat {
     /// Sets several variables, the system's own and those that are read-only to agents included,
     /// and lets follow what follows. For whoever runs the chat.
     pub fn set_variables(&self, patch: impl IntoIterator<Item = (String, Value)>) {
-        let mut variables = self.run.variables.lock();
+        let mut variables = self.run.variables.write();
         let changed: Vec<_> = patch.into_iter().collect();
         let keys: Vec<_> = changed.iter().map(|(key, _)| key.clone()).collect();
         variables.extend(changed);
@@ -224,8 +202,16 @@ impl Chat {
         }
         self.run.signal.clear();
         let mut guard = Guard { run: Some(self.run.clone()), ends: None };
+        let begun = match self.run.steps.get() {
+            Some(scope) => scope.log().begin(self.run.record(scope)).await,
+            None => Ok(()),
+        };
         self.emit(|id| EventKind::ChatStarted { chat: id.clone() });
-        let result = match self.begin().await {
+        let begun = match begun {
+            Ok(()) => self.begin().await,
+            Err(error) => Err(error),
+        };
+        let result = match begun {
             Ok(Some(output)) => Ok(Begun::Finished(output)),
             Ok(None) => {
                 let mut body = pin!(body(self));
@@ -251,9 +237,16 @@ impl Chat {
             Ok(Begun::Finished(output)) => (None, Some(output), None),
             Err(error) => (None, None, Some(error)),
         };
+        // Its turns may have swallowed what parks the run.
+        let trouble = self.run.steps.get().and_then(|scope| scope.log().trouble());
+        let error = trouble.or(error);
         let outcome = error.as_ref().map_or(Outcome::Ok, Error::outcome);
         let end = ChatEnd { outcome, error, output };
         guard.run = None;
+        if self.run.is_recorded() && end.error.as_ref().is_some_and(Error::parks) {
+            self.run.park();
+            return ChatResult { value: None, end };
+        }
         guard.ends = Some((self.run.clone(), Box::pin(finish(self.run.clone(), end.clone()))));
         poll_fn(|cx| match &mut guard.ends {
             Some((_, ends)) => ends.as_mut().poll(cx),
@@ -269,7 +262,9 @@ impl Chat {
             let chain = &member.agent.inner().blueprint.chain;
             if chain.has(Point::BeforeChat) {
                 let site = member.site(&self.run, Some(&self.run.signal));
-                let mut before = BeforeChat { entered: &member.entered, finish: None };
+                let data = &member.data;
+                let mut before =
+                    BeforeChat { entered: &member.entered, finish: None, data, place: 0 };
                 sequence(&site, chain, Ends::No, &mut before).await?;
                 if before.finish.is_some() {
                     return Ok(before.finish);
@@ -303,159 +298,4 @@ pub struct ChatResult<T> {
     pub value: Option<T>,
     /// How the chat ended.
     pub end: ChatEnd,
-}
-
-impl ChatRun {
-    /// A question stands for as long as this lives.
-    pub(crate) fn question(&self) -> Question<'_> {
-        if self.questions.fetch_add(1, Ordering::AcqRel) == 0 {
-            self.tell(Waits::ForPerson);
-        }
-        Question(self)
-    }
-
-    fn tell(&self, waits: Waits) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher(waits);
-        }
-    }
-
-    fn emit(&self, kind: impl FnOnce(&Arc<str>) -> EventKind) {
-        if let Some(first) = self.members.first() {
-            let inner = first.agent.inner();
-            if let Some(bus) = inner.listening() {
-                bus.emit(inner, None, kind(&self.id));
-            }
-        }
-    }
-}
-
-/// A question of a chat that waits for an answer, for as long as this lives.
-#[must_use = "the question is settled when this is dropped"]
-pub struct Question<'a>(&'a ChatRun);
-
-impl fmt::Debug for Question<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Question").field("chat", &self.0.id).finish_non_exhaustive()
-    }
-}
-
-impl Drop for Question<'_> {
-    fn drop(&mut self) {
-        if self.0.questions.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.tell(Waits::NoLonger);
-        }
-    }
-}
-
-impl Member {
-    fn site<'a>(&'a self, run: &'a ChatRun, signal: Option<&'a Signal>) -> Site<'a> {
-        Site {
-            inner: self.agent.inner(),
-            turn: None,
-            chat: Some(run),
-            signal,
-            data: &self.data,
-            attempt: 1,
-        }
-    }
-}
-
-/// Runs the ends of everything that was passed, last to first.
-async fn finish(run: Arc<ChatRun>, end: ChatEnd) {
-    for member in run.members.iter().rev() {
-        let entered = member.entered.swap(0, Ordering::AcqRel);
-        let chain = &member.agent.inner().blueprint.chain;
-        if entered > 0 && chain.has(Point::AfterChat) {
-            let site = member.site(&run, None);
-            let mut after = AfterChat { end: &end, entered };
-            // Ends are always continued; there is nothing to fail with (G5).
-            let ends = Ends::Within(member.agent.config().limits.ends);
-            let _ = sequence(&site, chain, ends, &mut after).await;
-        }
-    }
-    run.running.store(false, Ordering::Release);
-    run.emit(|id| EventKind::ChatEnded { chat: id.clone(), outcome: end.outcome });
-}
-
-/// Ends a chat whose future is dropped.
-struct Guard {
-    run: Option<Arc<ChatRun>>,
-    ends: Option<(Arc<ChatRun>, BoxFuture<'static, ()>)>,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let (run, ends) = match (self.run.take(), self.ends.take()) {
-            (_, Some(ends)) => ends,
-            (Some(run), None) => {
-                let error = Some(Error::cancelled());
-                let end = ChatEnd { outcome: Outcome::Cancelled, error, output: None };
-                (run.clone(), Box::pin(finish(run, end)) as BoxFuture<'static, ()>)
-            }
-            (None, None) => return,
-        };
-        if let Some(first) = run.members.first() {
-            first.agent.inner().blueprint.run_detached(ends);
-        }
-    }
-}
-
-struct BeforeChat<'a> {
-    entered: &'a AtomicUsize,
-    finish: Option<String>,
-}
-
-impl Sequence for BeforeChat<'_> {
-    const POINT: Point = Point::BeforeChat;
-    type Out = Flow;
-
-    #[inline]
-    fn says_nothing(out: &Flow) -> bool {
-        matches!(out, Flow::Continue)
-    }
-
-    fn call<'a>(
-        &'a mut self,
-        entry: &'a Entry,
-        cx: Cx<'a>,
-    ) -> BoxFuture<'a, Result<Flow, HookError>> {
-        entry.hook.before_chat(ChatCx::new(cx))
-    }
-
-    fn accept(&mut self, entry: &Entry, out: Flow) -> ControlFlow<()> {
-        match out {
-            Flow::Finish(output) if !entry.observes => {
-                self.finish = Some(output);
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-
-    fn entered(&mut self, place: usize) {
-        self.entered.store(place + 1, Ordering::Release);
-    }
-}
-
-struct AfterChat<'e> {
-    end: &'e ChatEnd,
-    entered: usize,
-}
-
-impl Sequence for AfterChat<'_> {
-    const POINT: Point = Point::AfterChat;
-    type Out = ();
-
-    fn call<'a>(
-        &'a mut self,
-        entry: &'a Entry,
-        cx: Cx<'a>,
-    ) -> BoxFuture<'a, Result<(), HookError>> {
-        entry.hook.after_chat(ChatCx::new(cx), self.end)
-    }
-
-    fn skips(&self, place: usize, _entry: &Entry) -> bool {
-        place >= self.entered
-    }
 }

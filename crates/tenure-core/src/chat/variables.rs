@@ -4,9 +4,12 @@ use super::ChatRun;
 use crate::error::Error;
 use crate::kernel::Site;
 use crate::state::{StateOwnership, StateViolation};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Set by the platform, and read-only to everybody else.
 pub(super) const SYSTEM_KEYS: [&str; 4] = ["workflow_name", "app_id", "chat_id", "user_id"];
@@ -32,6 +35,33 @@ pub trait Declarations: Send + Sync + 'static {
     /// has to be quick and must not touch the chat.
     fn settle(&self, changed: &[String], variables: &mut BTreeMap<String, Value>) {
         let _ = (changed, variables);
+    }
+}
+
+/// The values of a chat, and how often they were written.
+#[derive(Default)]
+pub(crate) struct Values {
+    values: Mutex<BTreeMap<String, Value>>,
+    writes: AtomicU64,
+}
+
+impl Values {
+    pub(crate) fn new(values: BTreeMap<String, Value>) -> Self {
+        Self { values: Mutex::new(values), writes: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn lock(&self) -> impl Deref<Target = BTreeMap<String, Value>> {
+        self.values.lock()
+    }
+
+    pub(crate) fn write(&self) -> impl DerefMut<Target = BTreeMap<String, Value>> {
+        let values = self.values.lock();
+        self.writes.fetch_add(1, Ordering::Release);
+        values
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
     }
 }
 
@@ -99,7 +129,7 @@ impl<'a> ContextVariables<'a> {
             return Err(Error::orchestration(message).because(violation.into()));
         }
         let Some(run) = self.run else { return Ok(()) };
-        let mut variables = run.variables.lock();
+        let mut variables = run.variables.write();
         if let Some(declarations) = &run.declarations {
             declarations.check(&patch, &variables)?;
         }

@@ -76,9 +76,15 @@ impl AgentTool {
         }
     }
 
-    async fn run(&self, cx: &ToolCx<'_>, clone: &Agent, message: String) -> Result<String, Error> {
+    async fn run(
+        &self,
+        cx: &ToolCx<'_>,
+        clone: &Agent,
+        message: String,
+        steps: Option<&Steps>,
+    ) -> Result<String, Error> {
         let chat = cx.site.turn.and_then(|turn| turn.chat.clone());
-        let mut request = clone.request(message).with_steps(steps(cx)).with_chat(chat);
+        let mut request = clone.request(message).with_steps(steps).with_chat(chat);
         if let Some(context) = cx.context() {
             let context: ExecutionContext = context.child(context.user_intent());
             request = request.context(context);
@@ -158,21 +164,6 @@ fn waits(clone: &Agent) -> bool {
     matches!(clone.phase(), Phase::AwaitingUserInput | Phase::AwaitingToolApproval)
 }
 
-/// The clone's steps go into the parent's log, under the call: which step of the turn asked for it,
-/// its id, and how often a wrap has made it before.
-fn steps(cx: &ToolCx<'_>) -> Option<Steps> {
-    let turn = cx.site.turn?;
-    let parent = turn.step_path()?;
-    let call = format!("{}:{}", cx.as_batch().state.step, cx.call_id());
-    let attempt = turn.step_key("agent", &call, 0).ordinal;
-    let path = if parent.path.is_empty() {
-        Arc::from(format!("{call}#{attempt}"))
-    } else {
-        Arc::from(format!("{}/{call}#{attempt}", parent.path))
-    };
-    Some(Steps { log: parent.log.clone(), path })
-}
-
 fn cancelled() -> ToolOutput {
     let content = "the call was cancelled".to_owned();
     ToolOutput { content, status: ToolStatus::Cancelled }
@@ -221,12 +212,21 @@ impl Tool for AgentTool {
         let known = history.as_ref().filter(|_| remembers).map_or(0, History::len);
         let number = self.blueprint.0.spawned.fetch_add(1, Ordering::Relaxed) + 1;
         let clone = cx.site.inner.offspring(&self.blueprint, Label::Tool(number), history);
+        // The clone's steps go into the parent's log, under the call.
+        let steps = cx.own_steps();
+        if let Some(steps) = &steps {
+            // It is new: nobody has recorded it elsewhere.
+            let _ = clone.record(steps);
+        }
         if let Some(turn) = cx.site.turn {
             turn.adopt(clone.inner());
         }
         let started = told(&cx, &clone, clone.startup(), || clone.inner().signal.set()).await;
         let result = match started {
-            Ok(()) => self.run(&cx, &clone, message).await.map_err(|error| ("Error", error)),
+            Ok(()) => self
+                .run(&cx, &clone, message, steps.as_ref())
+                .await
+                .map_err(|error| ("Error", error)),
             Err(error) => Err(("Spawn failed", error)),
         };
         clone.shutdown().await;
@@ -237,6 +237,8 @@ impl Tool for AgentTool {
         match result {
             Ok(output) => Ok(ToolOutput::text(output)),
             Err((_, error)) if error.is_cancelled() && cx.is_cancelled() => Ok(cancelled()),
+            // What parks the child parks the whole run.
+            Err((_, error)) if error.parks() => Err(ToolError::ends_turn(error)),
             Err((what, error)) => Err(ToolError::new(format!("{what}: {error}"))),
         }
     }

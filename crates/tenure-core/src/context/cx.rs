@@ -7,12 +7,13 @@ use crate::error::Error;
 use crate::event::{EventKind, LogStream};
 use crate::hook::Point;
 use crate::id::InstanceId;
-use crate::kernel::{Clock, Site};
+use crate::kernel::{Clock, Site, step_name};
 use crate::life::LifecycleMetrics;
 use crate::memory::MemoryHandle;
 use crate::message::History;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
+use crate::step::{Steps, fingerprint};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -104,9 +105,12 @@ impl<'a> Cx<'a> {
 
     /// Whether there is somebody to ask: an asker who is there, or a listener who may answer.
     pub fn can_ask(&self) -> bool {
+        if self.site.steps().is_some_and(|scope| scope.log().keeps_asks()) {
+            return true;
+        }
         match &self.site.inner.blueprint.asker {
             Some(asker) => asker.is_there(),
-            None => self.site.inner.is_watched(),
+            None => self.site.inner.is_heard(),
         }
     }
 
@@ -166,9 +170,31 @@ impl<'a> Cx<'a> {
         self.site.turn.map_or_else(|| self.site.inner.resumed(), |turn| turn.resumed())
     }
 
+    /// Where in a recorded run the steps go of what this is part of: its turn, its chat, or the life
+    /// of its instance. None if it is not recorded.
+    pub fn steps(&self) -> Option<Steps> {
+        self.site.steps().map(|scope| scope.steps.clone())
+    }
+
     /// When the turn's time is up, if it has a limit.
     pub fn deadline(&self) -> Option<std::time::Instant> {
         self.site.deadline().map(tokio::time::Instant::into_std)
+    }
+
+    /// A name of this call of an end, the same whenever it is delivered again: for whoever has to
+    /// know that it has seen it before. In a recorded run it is the same in every life of the run.
+    pub fn delivery_id(&self) -> String {
+        let site = self.site;
+        let entry = site.inner.blueprint.chain.entries.get(self.place());
+        let name = entry.map(|entry| step_name(site, entry)).unwrap_or_default();
+        match site.steps() {
+            Some(scope) => scope.last(self.point.as_str(), &name).id(scope.log().run_id()),
+            None => {
+                let run = site.turn.map(|turn| turn.run.to_string());
+                let run = run.unwrap_or_else(|| site.inner.id.to_string());
+                format!("{:016x}", fingerprint(&(run, self.point.as_str(), name)))
+            }
+        }
     }
 
     /// Whether somebody cancelled what this belongs to.

@@ -12,7 +12,8 @@ use crate::kernel::{Carried, ScopeData, Site};
 use crate::message::ToolCall;
 use crate::model::Usage;
 use crate::phase::Phase;
-use crate::tool::ToolSpec;
+use crate::step::Steps;
+use crate::tool::{ToolError, ToolOutput, ToolSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -254,12 +255,35 @@ impl<'a> ToolCx<'a> {
     pub fn idempotency_key(&self) -> String {
         let (step, call) = (self.batch.state.step, self.call_id());
         match self.site.turn {
-            Some(turn) => match turn.step_path() {
-                Some(steps) => format!("{}/{}/{step}/{call}", steps.log.run_id(), steps.path),
+            Some(turn) => match turn.steps() {
+                Some(scope) => format!("{}/{}/{step}/{call}", scope.log().run_id(), scope.path()),
                 None => format!("{}//{step}/{call}", turn.run),
             },
             None => format!("{}//{step}/{call}", self.instance_id()),
         }
+    }
+
+    /// A place of this call's own in a recorded run, for a tool that has steps of its own there
+    /// ([`Tool::is_composite`](crate::tool::Tool::is_composite)): which step of the turn asked for
+    /// the call, its id, and how often the turn has made it before. None if the turn is not recorded.
+    pub fn own_steps(&self) -> Option<Steps> {
+        let parent = self.site.turn?.steps()?;
+        let call = format!("{}:{}", self.batch.state.step, self.call_id());
+        let attempt = parent.key("agent", &call, 0).ordinal;
+        Some(parent.steps.at(format_args!("{call}#{attempt}")))
+    }
+
+    /// Runs `part` as what is recorded of this call, for a tool that does something before it that
+    /// is recorded by itself, as a question is: a call that waits for a person has not been made yet.
+    /// What was done once is served from the record, and the promise of the tool
+    /// ([`ToolSpec::effect`]) holds for it. Such a tool is
+    /// [composite](crate::tool::Tool::is_composite). `arguments` are what it depends on.
+    pub async fn recorded(
+        &self,
+        arguments: &Value,
+        part: impl Future<Output = Result<ToolOutput, ToolError>> + Send,
+    ) -> Result<ToolOutput, ToolError> {
+        crate::drive::recorded_part(self.batch, self.cx, arguments, part).await
     }
 
     /// The id of the turn.

@@ -12,6 +12,7 @@ use crate::kernel::{Ends, Site, sequence};
 use crate::message::Message;
 use crate::outcome::ExitReason;
 use crate::phase::Phase;
+use crate::step::ScopeEnd;
 use crate::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,8 +40,18 @@ impl Run {
         let Self { turn, .. } = self;
         turn.inner.blueprint.chain.mask.intersects(NEEDS_ENDS)
             || turn.has_children()
+            || turn.steps().is_some()
             || turn.inner.stop_requested()
             || self.is_fatal()
+    }
+
+    /// Why the run has to go on later, from its record, if it has. Then nothing ends.
+    #[inline]
+    pub(super) fn parked_by(&self) -> Option<Error> {
+        self.turn.steps()?;
+        // A hook may have swallowed it.
+        let own = || self.work.error.clone().filter(Error::parks);
+        self.turn.trouble().or_else(own)
     }
 
     fn is_fatal(&self) -> bool {
@@ -91,6 +102,15 @@ impl Run {
             let _ = sequence(&site, chain, ends, &mut after).await;
             if let Continued::Asked(_, _) = self.work.continued {
                 return Ended::Again(self);
+            }
+        }
+        if let Some(scope) = self.turn.steps() {
+            let end = ScopeEnd::of(self.work.outcome());
+            let record = self.turn.record(scope);
+            if let Err(error) = scope.log().end(&record, end).await {
+                // The next life of the run ends it again.
+                tracing::error!(agent = self.turn.inner.name(), "an end was not recorded: {error}");
+                self.work.error.get_or_insert(error);
             }
         }
         self.leave().await;

@@ -77,6 +77,11 @@ impl Guard {
                 };
             }
             match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Body(run) if run.parked_by().is_some() => {
+                    let error = run.parked_by().unwrap_or_else(Error::cancelled);
+                    run.park();
+                    return Err(error);
+                }
                 Stage::Body(run) if !run.has_ends() => break run.close(),
                 Stage::Body(run) => {
                     let inner = run.turn.inner.clone();

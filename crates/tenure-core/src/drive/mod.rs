@@ -26,5 +26,5 @@ pub(crate) use model::model_leaf;
 pub(crate) use output::OutputCheck;
 pub use report::{TurnEnd, TurnReport};
 pub use stream::{Piece, TurnStream};
-pub(crate) use tools::tool_leaf;
+pub(crate) use tools::{recorded_part, tool_leaf};
 pub(crate) use turn::{Turn, TurnOptions};

@@ -6,7 +6,7 @@ use crate::event::{EventKind, reason_of};
 use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
 use crate::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use crate::outcome::Outcome;
-use crate::step::{decode, encode, fingerprint};
+use crate::step::{Print, Step, decode, encode, fingerprint, recorded};
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -40,38 +40,28 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
         || EventKind::ModelStarted { step },
         || ended(Outcome::Cancelled, Usage::default(), None),
     );
-    let result = match (cx.site.steps(), cx.site.turn) {
-        (Some(log), Some(turn)) => {
+    let result = match cx.site.steps() {
+        Some(scope) => {
             let name = cx.site.inner.blueprint.model.name();
-            let key = turn.step_key("model", name, request_fingerprint(request));
-            let (mut fresh, mut failed) = (None, None);
+            let key = scope.key("model", name, request_fingerprint(request));
             let effect = async {
                 let result = call(cx, request).await;
-                match result {
-                    Ok(response) => {
-                        let record = encode(&Recorded::Ok(response.clone()))?;
-                        fresh = Some(response);
-                        Ok(record)
-                    }
-                    Err(error) => match Recorded::of_error(&error) {
-                        Some(recorded) => {
-                            failed = Some(error);
-                            encode(&recorded)
-                        }
-                        None => Err(error),
+                let record = match &result {
+                    Ok(response) => encode(&Recorded::Ok(response.clone())),
+                    Err(error) => match Recorded::of_error(error) {
+                        Some(failed) => encode(&failed),
+                        None => Err(error.clone()),
                     },
-                }
+                };
+                (record, result)
             };
-            match (log.step(key, Box::pin(effect)).await, fresh, failed) {
-                (Err(error), _, _) | (Ok(_), None, Some(error)) => Err(error),
-                (Ok(_), Some(response), _) => Ok(response),
-                (Ok(record), None, None) => match decode(record) {
-                    Ok(recorded) => Recorded::into_result(recorded),
-                    Err(error) => Err(error),
-                },
+            match recorded(cx.site, scope, key, effect).await {
+                Ok(Step::Fresh(result)) => result,
+                Ok(Step::Recorded(record)) => decode(record).and_then(Recorded::into_result),
+                Err(error) => Err(error),
             }
         }
-        _ => call(cx, request).await,
+        None => call(cx, request).await,
     };
     if let Ok(response) = &result {
         ModelKind::answered(cx, response);
@@ -90,9 +80,14 @@ async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error
 }
 
 fn request_fingerprint(request: &ModelRequest) -> u64 {
-    let messages: Vec<_> = request.messages.iter().collect();
-    let tools: Vec<_> = request.tools.iter().map(|tool| &tool.name).collect();
-    fingerprint(&(request.instruction.as_deref(), messages, tools, &request.params))
+    let mut print = Print::new();
+    print.text(request.instruction.as_deref().unwrap_or_default());
+    print.number(request.messages.print());
+    for tool in &*request.tools {
+        print.text(&tool.name);
+    }
+    print.number(fingerprint(&request.params));
+    print.finish()
 }
 
 /// A model call that completed, well or not. One that was cut off has not, and is made again.

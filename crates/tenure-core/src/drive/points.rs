@@ -93,11 +93,7 @@ impl Sequence for BeforeAgent<'_> {
     }
 
     fn record(&self, out: &Flow) -> Value {
-        let carried =
-            self.turn.data.carried.lock().iter().rev().find_map(|(place, value)| match value {
-                Carried::Recorded(value) if *place == self.place => Some(value.clone()),
-                _ => None,
-            });
+        let carried = self.turn.data.carried_at(self.place);
         let record = BeganRecord { flow: out.clone(), input: self.input.clone(), carried };
         serde_json::to_value(record).unwrap_or_default()
     }

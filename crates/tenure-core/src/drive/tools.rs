@@ -4,6 +4,7 @@ use super::batch::{BatchState, Body};
 use super::turn::{Turn, Work};
 use crate::BoxFuture;
 use crate::agent::ToolSet;
+use crate::ask::{Answer, Ask};
 use crate::context::{Batch, Cx, ToolCx};
 use crate::error::Error;
 use crate::event::{EventKind, reason_of};
@@ -11,10 +12,10 @@ use crate::hook::Point;
 use crate::kernel::{Around, Bounded, Clocks, Kind, Leaf, Site, ToolKind, caught};
 use crate::message::{Message, ToolCall, ToolResult, ToolStatus};
 use crate::phase::Phase;
-use crate::step::{decode, encode, fingerprint};
-use crate::tool::{ToolError, ToolOutput, ToolRequest};
+use crate::step::{Step, StepKey, StepScope, decode, encode, fingerprint, recorded};
+use crate::tool::{Effect, ToolError, ToolOutput, ToolRequest};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -324,34 +325,126 @@ async fn attended_call(
     request: &ToolRequest,
 ) -> Result<ToolOutput, Error> {
     let composite = batch.tools(cx.site).at(request.tool).0.is_composite();
-    match (cx.site.steps(), cx.site.turn) {
+    match cx.site.steps() {
         // The steps of a child agent are its own.
-        (Some(log), Some(turn)) if !composite => {
-            let name = format!("{}:{}", request.name, request.id);
-            let key = turn.step_key("tool", &name, fingerprint(&request.arguments));
-            let mut fresh = None;
-            let effect = async {
-                let before = batch.state.writes_of(batch.index).len();
-                let output = body(batch, cx, request).await?;
+        Some(scope) if !composite => recorded_call(batch, cx, request, scope).await,
+        _ => body(batch, cx, request).await,
+    }
+}
+
+/// One call as a step.
+async fn recorded_call(
+    batch: Batch<'_>,
+    cx: Cx<'_>,
+    request: &ToolRequest,
+    scope: &StepScope,
+) -> Result<ToolOutput, Error> {
+    let call = Called { name: &request.name, id: &request.id, arguments: &request.arguments };
+    as_step(batch, cx, call, scope, body(batch, cx, request)).await
+}
+
+/// What of a call is recorded by a tool that has steps of its own: the part that must not be done
+/// twice.
+pub(crate) async fn recorded_part(
+    batch: Batch<'_>,
+    cx: Cx<'_>,
+    arguments: &Value,
+    part: impl Future<Output = Result<ToolOutput, ToolError>> + Send,
+) -> Result<ToolOutput, ToolError> {
+    let Some(scope) = cx.site.steps() else { return part.await };
+    let ToolCall { id, name, .. } = &batch.calls[batch.index];
+    let part = async { ToolKind::settle(Ok(Ok(part.await))) };
+    let call = Called { name, id, arguments };
+    as_step(batch, cx, call, scope, part).await.map_err(ToolError::ends_turn)
+}
+
+/// A call as its step knows it.
+#[derive(Clone, Copy)]
+struct Called<'a> {
+    name: &'a str,
+    id: &'a str,
+    arguments: &'a Value,
+}
+
+async fn as_step(
+    batch: Batch<'_>,
+    cx: Cx<'_>,
+    call: Called<'_>,
+    scope: &StepScope,
+    body: impl Future<Output = Result<ToolOutput, Error>> + Send,
+) -> Result<ToolOutput, Error> {
+    let name = format!("{}:{}", call.name, call.id);
+    let key = scope.key("tool", &name, fingerprint(call.arguments));
+    let effect = batch.tools(cx.site).spec(call.name).map_or(Effect::default(), |it| it.effect);
+    let known = effect != Effect::AtMostOnce || is_first_attempt(scope, &key).await?;
+    let effect = async {
+        let before = batch.state.writes_of(batch.index).len();
+        let result = match known {
+            true => body.await,
+            false => unknown_outcome(batch, cx, call, body).await,
+        };
+        let record = match &result {
+            Ok(output) => {
                 let mut writes = batch.state.writes_of(batch.index);
-                let record = encode(&Recorded {
-                    output: output.clone(),
-                    writes: writes.drain(before..).flatten().collect(),
-                })?;
-                fresh = Some(output);
-                Ok(record)
-            };
-            let record = log.step(key, Box::pin(effect)).await?;
-            if let Some(output) = fresh {
-                return Ok(output);
+                let writes = writes.drain(before..).flatten().collect();
+                encode(&Recorded { output: output.clone(), writes })
             }
+            Err(error) => Err(error.clone()),
+        };
+        (record, result)
+    };
+    match recorded(cx.site, scope, key, effect).await? {
+        Step::Fresh(result) => result,
+        Step::Recorded(record) => {
             let Recorded { output, writes } = decode(record)?;
             if !writes.is_empty() {
                 batch.state.patches.lock().push((batch.index, writes));
             }
             Ok(output)
         }
-        _ => body(batch, cx, request).await,
+    }
+}
+
+/// Says on record that the call is about to be made, and whether that had not been said before. If
+/// it had, and no result came of it, nobody knows whether the tool did what it was asked.
+async fn is_first_attempt(scope: &StepScope, call: &StepKey) -> Result<bool, Error> {
+    let key = StepKey { kind: "intent".into(), ..call.clone() };
+    let mut first = false;
+    let intent = async {
+        first = true;
+        Ok(Value::Null)
+    };
+    scope.log().step(key, Box::pin(intent)).await?;
+    Ok(first)
+}
+
+/// The process died while the tool was being called, and the tool must not be called twice: a
+/// person says what came of it.
+async fn unknown_outcome(
+    batch: Batch<'_>,
+    cx: Cx<'_>,
+    call: Called<'_>,
+    body: impl Future<Output = Result<ToolOutput, Error>> + Send,
+) -> Result<ToolOutput, Error> {
+    let name = call.name;
+    let unknown = format!(
+        "the process stopped while `{name}` was being called, and nobody knows whether it did what \
+         it was asked"
+    );
+    if !cx.can_ask() {
+        return Ok(ToolOutput::error(format!("{unknown}; it was not called again")));
+    }
+    let ask = Ask::input(format!(
+        "{unknown}. Answer `again` to have it called once more, or say what came of it: that is \
+         what the model gets to read."
+    ));
+    let ask = ask.form(json!({ "tool": name, "call": call.id, "arguments": call.arguments }));
+    match crate::ask::ask(cx, Some(batch), ask).await? {
+        Answer::Approve => body.await,
+        Answer::Respond(text) if text.trim() == "again" => body.await,
+        Answer::Respond(text) => Ok(ToolOutput::text(text)),
+        Answer::Edit(value) => Ok(ToolOutput::from(value)),
+        Answer::Reject(why) => Ok(ToolOutput::error(format!("{unknown}; {why}"))),
     }
 }
 

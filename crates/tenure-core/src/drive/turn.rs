@@ -17,11 +17,10 @@ use crate::message::{Message, ToolResult};
 use crate::model::{Cost, ModelRequest, Usage};
 use crate::outcome::Outcome;
 use crate::phase::{IllegalTransition, Phase};
-use crate::step::{StepKey, StepLog, Steps};
+use crate::step::{ScopeRecord, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -32,7 +31,7 @@ pub(crate) struct TurnOptions {
     pub(crate) context: Option<Arc<ExecutionContext>>,
     pub(crate) token: Option<CancelToken>,
     pub(crate) limit: Option<Duration>,
-    pub(crate) steps: Option<Steps>,
+    pub(crate) steps: Option<StepScope>,
     pub(crate) chat: Option<Arc<ChatRun>>,
     pub(crate) schema: Option<Arc<Value>>,
     pub(crate) check: Option<OutputCheck>,
@@ -63,15 +62,12 @@ pub(crate) struct Turn {
 #[derive(Default)]
 pub(crate) struct Rare {
     waiting: Mutex<WaitedFor>,
-    ordinals: Mutex<Ordinals>,
     /// Results of the current batch, kept in case the turn is dropped in the middle of it.
     pub(crate) finished: Mutex<Vec<(usize, ToolResult)>>,
     /// What clones add to the conversation behind the results of the batch.
     pub(crate) appended: Mutex<Vec<(usize, Vec<Message>)>>,
     children: Mutex<Children>,
 }
-
-type Ordinals = HashMap<(Arc<str>, Arc<str>), u32>;
 
 /// The clones that work for a turn.
 #[derive(Default)]
@@ -122,7 +118,7 @@ impl Turn {
         // A run that goes on with its record is the same run. The turns of its clones are their own.
         let recorded = options.as_ref().and_then(|options| options.steps.as_ref());
         let run = match recorded {
-            Some(steps) if steps.path.is_empty() => steps.log.run_id(),
+            Some(scope) if scope.path().is_empty() => scope.log().run_id(),
             _ => RunId::unique(),
         };
         if let Some(options) = &mut options
@@ -200,7 +196,7 @@ impl Turn {
     }
 
     pub(crate) fn resumed(&self) -> bool {
-        self.steps().is_some_and(|log| log.is_resumed())
+        self.steps().is_some_and(|scope| scope.log().is_resumed())
     }
 
     pub(crate) fn is_streaming(&self) -> bool {
@@ -218,23 +214,18 @@ impl Turn {
     }
 
     #[inline]
-    pub(crate) fn steps(&self) -> Option<&dyn StepLog> {
-        Some(&*self.options.as_ref()?.steps.as_ref()?.log)
-    }
-
-    pub(crate) fn step_path(&self) -> Option<&Steps> {
+    pub(crate) fn steps(&self) -> Option<&StepScope> {
         self.options.as_ref()?.steps.as_ref()
     }
 
-    /// The key of the next step of this kind and name.
-    pub(crate) fn step_key(&self, kind: &str, name: &str, input: u64) -> StepKey {
-        let path = self.step_path().map(|steps| steps.path.clone()).unwrap_or_default();
-        let (kind, name): (Arc<str>, Arc<str>) = (kind.into(), name.into());
-        let mut ordinals = self.rare().ordinals.lock();
-        let next = ordinals.entry((kind.clone(), name.clone())).or_insert(0);
-        let ordinal = *next;
-        *next += 1;
-        StepKey { path, kind, name, ordinal, input }
+    /// What is recorded of the turn as a whole.
+    pub(crate) fn record(&self, scope: &StepScope) -> ScopeRecord {
+        ScopeRecord::turn(&scope.steps, self.inner.name(), self.inner.id)
+    }
+
+    /// Why nothing can be recorded any more: the turn is parked, whatever its body made of that.
+    pub(crate) fn trouble(&self) -> Option<Error> {
+        self.steps()?.log().trouble()
     }
 
     /// When the turn's time is up. Waiting for a person does not count, not even while it lasts.
@@ -463,8 +454,19 @@ impl Work {
 
 impl<'a> Site<'a> {
     #[inline]
-    pub(crate) fn steps(&self) -> Option<&'a dyn StepLog> {
-        self.turn?.steps()
+    pub(crate) fn steps(&self) -> Option<&'a StepScope> {
+        match self.turn {
+            Some(turn) => turn.steps(),
+            None => self.steps_beside_turns(),
+        }
+    }
+
+    #[cold]
+    fn steps_beside_turns(&self) -> Option<&'a StepScope> {
+        match self.chat {
+            Some(chat) => chat.steps.get(),
+            None => self.inner.steps(),
+        }
     }
 
     pub(crate) fn trace_id(&self) -> String {

@@ -24,6 +24,9 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
     let chain = &*turn.inner.blueprint.chain;
     match std::mem::replace(&mut work.continued, Continued::No) {
         Continued::No => {
+            if let Some(scope) = turn.steps() {
+                scope.log().begin(turn.record(scope)).await?;
+            }
             site.emit(|| EventKind::TurnStarted);
             if turn.tells_shifts() {
                 turn.shifted(&site, Phase::Idle, Phase::ProcessingUserInput).await;

@@ -5,6 +5,7 @@ use crate::agent::Inner;
 use crate::drive::Turn;
 use crate::id::{InstanceId, RunId};
 use crate::phase::Phase;
+use crate::step::StepLog;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::collections::VecDeque;
@@ -19,6 +20,63 @@ pub(crate) struct Origin<'a> {
     pub(crate) instance: InstanceId,
     pub(crate) run: Option<RunId>,
     pub(crate) trace: Option<Arc<str>>,
+}
+
+impl Origin<'_> {
+    fn event(&self, kind: EventKind) -> Event {
+        Event {
+            id: 0,
+            time: SystemTime::now(),
+            agent: self.agent.into(),
+            instance: self.instance,
+            run: self.run,
+            trace: self.trace.clone(),
+            kind,
+        }
+    }
+}
+
+/// What a phase means for startup and shutdown.
+fn meaning(kind: &EventKind) -> Option<EventKind> {
+    let EventKind::PhaseEntered { from, to, reason } = *kind else { return None };
+    match (from, to) {
+        (_, Phase::Bootstrapping) | (Phase::Bootstrapping, Phase::Idle) => {
+            Some(EventKind::Startup { state: to.state() })
+        }
+        (_, Phase::ShuttingDown | Phase::Terminated) => {
+            Some(EventKind::Shutdown { state: to.state(), reason })
+        }
+        _ => None,
+    }
+}
+
+/// Whoever gets to know what an instance does: those who listen to its bus, and the log of the run
+/// that it is part of.
+#[derive(Clone, Copy)]
+pub(crate) struct Listening<'a> {
+    pub(crate) bus: Option<&'a EventBus>,
+    pub(crate) log: Option<&'a dyn StepLog>,
+}
+
+impl Listening<'_> {
+    pub(crate) fn emit(self, inner: &Inner, turn: Option<&Turn>, kind: EventKind) {
+        let origin = Origin {
+            agent: inner.name(),
+            instance: inner.id,
+            run: turn.map(|turn| turn.run),
+            trace: turn.map(Turn::trace).or_else(|| inner.trace()),
+        };
+        if let Some(log) = self.log {
+            let also = meaning(&kind);
+            log.event(origin.event(kind.clone()));
+            if let Some(also) = also {
+                log.event(origin.event(also));
+            }
+        }
+        if let Some(bus) = self.bus {
+            bus.announce(&origin, kind);
+        }
+    }
 }
 
 /// Where events go. Clones are one bus; agents that share a bus share its order of events.
@@ -74,48 +132,20 @@ impl EventBus {
         self.0.listening.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn emit(&self, inner: &Inner, turn: Option<&Turn>, kind: EventKind) {
-        let origin = Origin {
-            agent: inner.name(),
-            instance: inner.id,
-            run: turn.map(|turn| turn.run),
-            trace: turn.map(Turn::trace).or_else(|| inner.trace()),
-        };
-        self.announce(&origin, kind);
-    }
-
     /// Sends an event, and with it what a phase means for startup and shutdown.
     pub(crate) fn announce(&self, origin: &Origin<'_>, kind: EventKind) {
-        let also = match kind {
-            EventKind::PhaseEntered { from, to, reason } => match (from, to) {
-                (_, Phase::Bootstrapping) | (Phase::Bootstrapping, Phase::Idle) => {
-                    Some(EventKind::Startup { state: to.state() })
-                }
-                (_, Phase::ShuttingDown | Phase::Terminated) => {
-                    Some(EventKind::Shutdown { state: to.state(), reason })
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        self.send(origin, kind);
+        let also = meaning(&kind);
+        self.send(origin.event(kind));
         if let Some(also) = also {
-            self.send(origin, also);
+            self.send(origin.event(also));
         }
     }
 
-    fn send(&self, origin: &Origin<'_>, kind: EventKind) {
+    fn send(&self, mut event: Event) {
         let mut subscribers = self.0.subscribers.lock();
         subscribers.last_id += 1;
-        let event = Arc::new(Event {
-            id: subscribers.last_id,
-            time: SystemTime::now(),
-            agent: origin.agent.into(),
-            instance: origin.instance,
-            run: origin.run,
-            trace: origin.trace.clone(),
-            kind,
-        });
+        event.id = subscribers.last_id;
+        let event = Arc::new(event);
         for queue in &subscribers.queues {
             queue.push(event.clone());
         }

@@ -6,8 +6,8 @@
 mod bus;
 mod kind;
 
-pub(crate) use bus::Origin;
 pub use bus::{EventBus, Received, Subscriber};
+pub(crate) use bus::{Listening, Origin};
 pub(crate) use kind::reason_of;
 pub use kind::{EventKind, LogStream};
 
@@ -20,7 +20,7 @@ use std::time::SystemTime;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Event {
-    /// Rises by one with every event of the bus, without a gap.
+    /// Rises by one with every event of the bus, without a gap; zero where there is no bus.
     pub id: u64,
     /// When it happened.
     pub time: SystemTime,

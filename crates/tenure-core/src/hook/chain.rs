@@ -24,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) observes: bool,
     pub(crate) origin: Origin,
     pub(crate) inherited: bool,
+    /// Whether what it decides at a begin is not recorded.
+    pub(crate) again: bool,
     /// What a begin or a wrap of it is held to.
     pub(crate) bounds: Bounds,
     limit: Duration,
@@ -163,7 +165,16 @@ fn entry(
     problems: &mut Vec<String>,
 ) -> Entry {
     let Registration {
-        hook, points, policy, policy_at, limit, observes, origin, transition, ..
+        hook,
+        points,
+        policy,
+        policy_at,
+        limit,
+        observes,
+        origin,
+        transition,
+        again,
+        ..
     } = registration;
     if limit.is_some_and(|limit| limit.is_zero()) {
         problems.push(format!(
@@ -230,5 +241,6 @@ fn entry(
         end_limit: limit.unwrap_or(defaults.end),
         policies,
         transition,
+        again,
     }
 }

@@ -75,6 +75,7 @@ pub struct Registration {
     pub(crate) before: Vec<Arc<str>>,
     pub(crate) after: Vec<Arc<str>>,
     pub(crate) transition: Option<(PhasePattern, PhasePattern)>,
+    pub(crate) again: bool,
 }
 
 /// Starts a registration of `hook`.
@@ -98,6 +99,7 @@ impl Registration {
             before: Vec::new(),
             after: Vec::new(),
             transition: None,
+            again: false,
         }
     }
 
@@ -186,6 +188,14 @@ impl Registration {
     /// Where it comes from.
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
+        self
+    }
+
+    /// Says that what the hook decides at a begin is not recorded: it is called again when a run goes
+    /// on in another process. For a hook that makes something which does not outlive its process, a
+    /// connection for one.
+    pub fn again_on_resume(mut self) -> Self {
+        self.again = true;
         self
     }
 

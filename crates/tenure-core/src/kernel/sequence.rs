@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{Chain, Entry, FaultKind, FaultRecord, HookError, HookFailure, Point, Policy};
 use crate::outcome::Outcome;
-use crate::step::{decode, encode};
+use crate::step::{Step, absorb, decode, encode, recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::future::poll_fn;
@@ -287,10 +287,10 @@ async fn observed<S: Sequence>(
         || EventKind::HookStarted { hook: entry.name.clone(), point: S::POINT },
         || ended(dropped_outcome()),
     );
-    let out = match (site.steps(), site.turn) {
-        (Some(log), Some(turn)) if records(S::POINT) => {
-            let key = turn.step_key(S::POINT.as_str(), &entry.name, seq.fingerprint());
-            let mut fresh = None;
+    let out = match site.steps() {
+        Some(scope) if records(S::POINT) && (S::POINT.is_end() || !entry.again) => {
+            let name = step_name(site, entry);
+            let key = scope.key(S::POINT.as_str(), &name, seq.fingerprint());
             let effect = async {
                 let out = {
                     let mut call = pin!(bounded(site, entry, place, ends, left, seq));
@@ -305,24 +305,27 @@ async fn observed<S: Sequence>(
                     // It was cut off, and has decided nothing.
                     Err(Stop::Turn(error)) => Err(error.clone()),
                 };
-                fresh = Some(out);
-                record
+                (record, out)
             };
-            let record = log.step(key, Box::pin(effect)).await;
-            match (fresh, record) {
-                (Some(Err(stop)), _) => Err(stop),
-                (Some(out), Ok(_)) => out,
-                (None, Ok(record)) => match decode(record) {
+            match recorded(site, scope, key, effect).await {
+                Ok(Step::Fresh(out)) => out,
+                Ok(Step::Recorded(record)) => match decode(record) {
                     Ok(Decided::Ok(record)) => seq.replay(record).map_err(Stop::Turn),
                     Ok(Decided::Failed(record)) => Err(Stop::Fault(record.into())),
                     Err(error) => Err(Stop::Turn(error)),
                 },
                 // An end that cannot be recorded skips no other.
-                (_, Err(error)) if S::POINT.is_end() => Err(Stop::Fault(error.into())),
-                (_, Err(error)) => Err(Stop::Turn(error)),
+                Err(error) if S::POINT.is_end() => Err(Stop::Fault(error.into())),
+                Err(error) => Err(Stop::Turn(error)),
             }
         }
-        _ => bounded(site, entry, place, ends, left, seq).await,
+        steps => {
+            let out = bounded(site, entry, place, ends, left, seq).await;
+            if steps.is_some() && entry.again {
+                absorb(site);
+            }
+            out
+        }
     };
     let outcome = match &out {
         Ok(_) => Outcome::Ok,
@@ -346,15 +349,26 @@ enum Decided {
     Failed(FaultRecord),
 }
 
-/// Which decisions are steps: begins, what follows a model call, and the delivery of a turn's ends.
+/// What an entry's step is called. Every agent of a chat writes in the chat's own place.
+pub(crate) fn step_name(site: &Site<'_>, entry: &Entry) -> String {
+    match (site.turn, site.chat) {
+        (None, Some(_)) => format!("{}/{}", site.inner.name(), entry.name),
+        _ => entry.name.to_string(),
+    }
+}
+
+/// Which decisions are steps: begins, what follows a model call, and the delivery of ends. What
+/// `on_start` does is done anew in every life of a run.
 fn records(point: Point) -> bool {
     matches!(
         point,
-        Point::BeforeAgent
+        Point::BeforeChat
+            | Point::BeforeAgent
             | Point::BeforeModel
             | Point::AfterModel
             | Point::AfterAgent
-            | Point::BeforeChat
+            | Point::AfterChat
+            | Point::OnShutdown
     )
 }
 

@@ -34,6 +34,11 @@ impl<'a> Site<'a> {
         }
     }
 
+    pub(crate) fn of_instance(inner: &'a Arc<Inner>, attempt: u32) -> Self {
+        let (signal, data) = (Some(&inner.signal), &inner.extra().data);
+        Self { inner, turn: None, chat: None, signal, data, attempt }
+    }
+
     pub(crate) fn is_cancelled(&self) -> bool {
         self.signal.is_some_and(Signal::is_set)
     }
@@ -121,4 +126,14 @@ pub(crate) struct ScopeData {
     /// By place of the entry.
     pub(crate) carried: Mutex<Vec<(usize, Carried)>>,
     pub(crate) failures: Mutex<Vec<HookFailure>>,
+}
+
+impl ScopeData {
+    /// What the entry at this place left to be recorded with its decision.
+    pub(crate) fn carried_at(&self, place: usize) -> Option<serde_json::Value> {
+        self.carried.lock().iter().rev().find_map(|(at, value)| match value {
+            Carried::Recorded(value) if *at == place => Some(value.clone()),
+            _ => None,
+        })
+    }
 }

@@ -5,6 +5,8 @@
 //! place; whoever shares it starts a segment of its own behind what it sees.
 
 use super::Message;
+use crate::step::{Print, fingerprint};
+use crate::sync::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ struct Segment {
     /// How many messages the earlier segments hold.
     base: usize,
     messages: Vec<Message>,
+    /// Fingerprints of the conversation up to each message, as far as anybody asked for them.
+    prints: Mutex<Vec<u64>>,
 }
 
 /// A long chain of segments is freed in a loop: the recursive drop that the compiler would write
@@ -74,14 +78,18 @@ impl History {
     pub fn push(&mut self, message: Message) {
         if let Some(segment) = self.tail.as_mut().and_then(Arc::get_mut) {
             // Nobody else sees this segment, so what another fork left behind can go.
-            segment.messages.truncate(self.used);
+            if segment.messages.len() > self.used {
+                segment.messages.truncate(self.used);
+                segment.prints.lock().truncate(self.used);
+            }
             segment.messages.push(message);
         } else {
             let base = self.len();
             let prev = self.tail.take().map(|tail| (tail, self.used));
             let mut messages = Vec::with_capacity(ROOM);
             messages.push(message);
-            self.tail = Some(Arc::new(Segment { prev, base, messages }));
+            let prints = Mutex::new(Vec::new());
+            self.tail = Some(Arc::new(Segment { prev, base, messages, prints }));
             self.used = 0;
         }
         self.used += 1;
@@ -113,6 +121,37 @@ impl History {
             at = segment.prev.as_ref().map(|(prev, used)| (&**prev, *used));
         }
         HistoryIter { runs, current: [].iter() }
+    }
+
+    /// A fingerprint of the conversation. What was counted before is not counted again, so the next
+    /// one takes only what was said since.
+    pub(crate) fn print(&self) -> u64 {
+        let mut at = self.tail.as_deref().map(|tail| (tail, self.used));
+        let mut behind = Vec::new();
+        let mut print = 0;
+        while let Some((segment, used)) = at {
+            let prints = segment.prints.lock();
+            if prints.len() >= used && used > 0 {
+                print = prints[used - 1];
+                break;
+            }
+            drop(prints);
+            behind.push((segment, used));
+            at = segment.prev.as_ref().map(|(prev, used)| (&**prev, *used));
+        }
+        for (segment, used) in behind.into_iter().rev() {
+            let mut prints = segment.prints.lock();
+            if let Some(last) = prints.last() {
+                print = *last;
+            }
+            for message in &segment.messages[prints.len().min(used)..used] {
+                let mut next = Print::after(print);
+                next.number(fingerprint(message));
+                print = next.finish();
+                prints.push(print);
+            }
+        }
+        print
     }
 
     /// The first `len` messages as a history of their own; shares them.

@@ -106,6 +106,14 @@ impl Messages {
         Arc::make_mut(edited)
     }
 
+    /// A fingerprint of them.
+    pub(crate) fn print(&self) -> u64 {
+        match &self.edited {
+            Some(edited) => edited.iter().cloned().collect::<History>().print(),
+            None => self.history.print(),
+        }
+    }
+
     /// Whether a hook has edited these messages.
     pub fn is_edited(&self) -> bool {
         self.edited.is_some()

@@ -2,6 +2,7 @@
 
 use super::{Ownership, StateViolation};
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -11,6 +12,8 @@ pub(crate) struct StateStore {
     values: Mutex<BTreeMap<String, Value>>,
     /// One writer at a time; readers are not held up by a reducer, which is somebody's code.
     writing: Mutex<()>,
+    /// How often something was written.
+    writes: AtomicU64,
 }
 
 impl StateStore {
@@ -40,7 +43,18 @@ impl StateStore {
             changed.insert(key, value);
         }
         self.values.lock().extend(changed);
+        self.writes.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Puts back values that were written in an earlier life of the run.
+    pub(crate) fn restore(&self, values: BTreeMap<String, Value>) {
+        self.values.lock().extend(values);
+        self.writes.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, Value> {

@@ -1,11 +1,12 @@
 //! A log that lasts as long as the process. For tests, and to show the shape.
 
-use super::{StepKey, StepLog};
+use super::{ScopeEnd, ScopeKind, ScopeRecord, StepKey, StepLog};
 use crate::BoxFuture;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::id::RunId;
 use crate::sync::Mutex;
 use serde_json::Value;
+use std::future::ready;
 use std::sync::Arc;
 
 /// Records steps in memory. Clones are one log.
@@ -15,48 +16,90 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct MemoryStepLog {
     run: RunId,
-    records: Arc<Mutex<Vec<(StepKey, Value)>>>,
-    resumed: bool,
+    records: Arc<Mutex<Records>>,
+    life: u32,
+    trouble: Arc<Mutex<Option<Error>>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Records {
+    steps: Vec<(StepKey, Value)>,
+    scopes: Vec<Scope>,
+}
+
+/// A scope, and how many steps were recorded when it began and when it ended.
+#[derive(Clone, Debug)]
+struct Scope {
+    record: ScopeRecord,
+    began: usize,
+    end: Option<(ScopeEnd, usize)>,
 }
 
 impl MemoryStepLog {
     /// An empty log, for a new run.
     pub fn new() -> Self {
-        Self { run: RunId::unique(), records: Arc::default(), resumed: false }
+        Self { run: RunId::unique(), records: Arc::default(), life: 1, trouble: Arc::default() }
     }
 
     /// The same records, for a run that goes on with them.
     #[must_use]
     pub fn resumed(&self) -> Self {
-        Self { run: self.run, records: self.records.clone(), resumed: true }
+        let records = self.records.clone();
+        Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
     }
 
-    /// A log of the first `count` records, as a process leaves it that died then.
+    /// A log of the first `count` records, as a process leaves it that died then. What had begun by
+    /// now has begun, and has not ended.
     #[must_use]
     pub fn cut_after(&self, count: usize) -> Self {
-        let records = self.records.lock().iter().take(count).cloned().collect();
-        Self { run: self.run, records: Arc::new(Mutex::new(records)), resumed: true }
+        let mut records = self.records.lock().clone();
+        records.steps.truncate(count);
+        records.scopes.iter_mut().for_each(|scope| scope.end = None);
+        let records = Arc::new(Mutex::new(records));
+        Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
+    }
+
+    /// The log as it was when the first `count` steps had just been recorded: what began later has
+    /// not begun, and what had ended before has ended.
+    #[must_use]
+    pub fn as_of(&self, count: usize) -> Self {
+        let mut records = self.records.lock().clone();
+        records.steps.truncate(count);
+        records.scopes.retain(|scope| scope.began < count);
+        for scope in &mut records.scopes {
+            scope.end = scope.end.filter(|(_, at)| *at < count);
+        }
+        let records = Arc::new(Mutex::new(records));
+        Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
     }
 
     /// The steps recorded so far, in order.
     pub fn keys(&self) -> Vec<StepKey> {
-        self.records.lock().iter().map(|(key, _)| key.clone()).collect()
+        self.records.lock().steps.iter().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// What began so far, in order, and how it ended if it did.
+    pub fn scopes(&self) -> Vec<(ScopeRecord, Option<ScopeEnd>)> {
+        let scopes = &self.records.lock().scopes;
+        scopes.iter().map(|it| (it.record.clone(), it.end.map(|(end, _)| end))).collect()
     }
 
     fn find(&self, key: &StepKey) -> Result<Option<Value>, Error> {
+        if let Some(trouble) = self.trouble() {
+            return Err(trouble);
+        }
         let records = self.records.lock();
-        let Some((recorded, value)) = records.iter().find(|(known, _)| known.is_same_step(key))
+        let Some((recorded, value)) = records.steps.iter().find(|(it, _)| it.is_same_step(key))
         else {
             return Ok(None);
         };
         if recorded.input != key.input {
-            return Err(Error::new(
-                ErrorKind::Replay,
-                format!(
-                    "step {key} was recorded with another input; the code or its input has \
-                     changed since, so the run is parked"
-                ),
+            let error = Error::replay(format!(
+                "step {key} was recorded with another input; the code or its input has changed \
+                 since, so the run is parked"
             ));
+            *self.trouble.lock() = Some(error.clone());
+            return Err(error);
         }
         Ok(Some(value.clone()))
     }
@@ -83,12 +126,48 @@ impl StepLog for MemoryStepLog {
                 return Ok(value);
             }
             let value = effect.await?;
-            self.records.lock().push((key, value.clone()));
+            self.records.lock().steps.push((key, value.clone()));
             Ok(value)
         })
     }
 
     fn is_resumed(&self) -> bool {
-        self.resumed
+        self.life > 1
+    }
+
+    fn life(&self) -> u32 {
+        self.life
+    }
+
+    fn trouble(&self) -> Option<Error> {
+        self.trouble.lock().clone()
+    }
+
+    fn begin<'a>(&'a self, scope: ScopeRecord) -> BoxFuture<'a, Result<(), Error>> {
+        let mut records = self.records.lock();
+        let began = records.steps.len();
+        match records.scopes.iter_mut().find(|it| it.record.id == scope.id) {
+            Some(known) => known.record.entered = known.record.entered.max(scope.entered),
+            None => records.scopes.push(Scope { record: scope, began, end: None }),
+        }
+        Box::pin(ready(Ok(())))
+    }
+
+    fn end<'a>(&'a self, scope: &'a ScopeRecord, end: ScopeEnd) -> BoxFuture<'a, Result<(), Error>> {
+        let mut records = self.records.lock();
+        let now = records.steps.len();
+        if let Some(ended) = records.scopes.iter_mut().find(|it| it.record.id == scope.id) {
+            ended.end.get_or_insert((end, now));
+        }
+        Box::pin(ready(Ok(())))
+    }
+
+    fn unended(&self, path: &str) -> Vec<ScopeRecord> {
+        let records = self.records.lock();
+        let left = records.scopes.iter().filter(|Scope { record, end, .. }| {
+            let is_here = record.kind == ScopeKind::Instance && &*record.path == path;
+            is_here && record.life < self.life && end.is_none()
+        });
+        left.map(|scope| scope.record.clone()).collect()
     }
 }

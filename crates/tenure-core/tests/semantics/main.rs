@@ -13,6 +13,7 @@ mod policy;
 mod sources;
 mod steps;
 mod support;
+mod survive;
 mod tower;
 mod unobserved;
 mod writes;

@@ -12,7 +12,7 @@ use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::ModelErrorKind;
 use tenure_core::state::{Ownership, Reducer};
 use tenure_core::step::MemoryStepLog;
-use tenure_core::tool::ToolOutput;
+use tenure_core::tool::{Effect, ToolOutput};
 use tenure_core::{Error, ErrorKind, Outcome};
 
 /// How often each effect ran, by name.
@@ -65,20 +65,26 @@ fn busy(effects: &Effects) -> AgentBuilder {
     Agent::builder("agent")
         .model(Counted(effects.clone(), vec![call(&["one", "two"]), call(&["one"])]))
         .ownership(Ownership::new().shared("found", Reducer::Append))
-        .tool(tool("one", move |cx, _| {
-            one();
-            let own = in_tool.clone();
-            Box::pin(async move {
-                cx.set_state("found", cx.call_id())?;
-                let n: u32 = cx.step("roll", async { Ok(own() as u32) }).await?;
-                assert!(n > 0);
-                Ok("one ok".into())
+        .tool(
+            tool("one", move |cx, _| {
+                one();
+                let own = in_tool.clone();
+                Box::pin(async move {
+                    cx.set_state("found", cx.call_id())?;
+                    let n: u32 = cx.step("roll", async { Ok(own() as u32) }).await?;
+                    assert!(n > 0);
+                    Ok("one ok".into())
+                })
             })
-        }))
-        .tool(tool("two", move |_, _| {
-            two();
-            Box::pin(async { Ok("two ok".into()) })
-        }))
+            .effect(Effect::Idempotent),
+        )
+        .tool(
+            tool("two", move |_, _| {
+                two();
+                Box::pin(async { Ok("two ok".into()) })
+            })
+            .effect(Effect::Idempotent),
+        )
         .with_lifecycle(hook::before_agent(move |cx, input| {
             before_agent();
             let own = own.clone();
@@ -390,7 +396,7 @@ async fn g7_the_steps_of_a_child_are_recorded_under_its_call() {
     let keys: Vec<_> = log.keys().iter().map(ToString::to_string).collect();
     for path in ["1:c1#0/", "1:c2#0/", "2:c1#0/"] {
         let under = keys.iter().filter(|key| key.starts_with(path)).count();
-        assert_eq!(under, 3, "{path}: {keys:?}");
+        assert_eq!(under, 4, "two answers, and a call with its intent; {path}: {keys:?}");
     }
     let (second, output) = run(agent(&effects), log.resumed()).await;
     assert_eq!(output.unwrap(), "done");

@@ -16,7 +16,7 @@ use tenure_core::context::{ModelCx, ToolCx};
 use tenure_core::event::{Event, EventKind, Received, Subscriber};
 use tenure_core::message::{History, HistoryDefect, Message, ToolCall, ToolResult};
 use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
-use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+use tenure_core::tool::{Effect, Tool, ToolError, ToolOutput, ToolSpec};
 use tokio::time::sleep;
 
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -176,6 +176,13 @@ where
         + 'static,
 {
     AsyncTool { spec: ToolSpec::new(name, name), body: Box::new(body) }
+}
+
+impl AsyncTool {
+    pub(crate) fn effect(mut self, effect: Effect) -> Self {
+        self.spec = self.spec.effect(effect);
+        self
+    }
 }
 
 #[async_trait]
