@@ -1,0 +1,154 @@
+//! Which tables there are, by version; whether the file has them.
+
+use crate::error::{Explain, StoreError, StoreErrorKind};
+use rusqlite::{Connection, TransactionBehavior};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// "TENU": what makes the file ours, see `PRAGMA application_id`.
+const APPLICATION_ID: i32 = 0x5445_4e55;
+
+/// What each version of the schema added to the one before it. A file of version n has had the first
+/// n of them.
+const MIGRATIONS: &[&[&str]] = &[&[
+    include_str!("schema/journal.sql"),
+    include_str!("schema/asks.sql"),
+    include_str!("schema/memory.sql"),
+    include_str!("schema/threads.sql"),
+    include_str!("schema/views.sql"),
+]];
+
+/// The version of the schema that this code reads and writes.
+pub(super) const VERSION: usize = MIGRATIONS.len();
+
+/// The file's version; none if there is nothing in it yet.
+pub(super) fn version(conn: &Connection, path: &Path) -> Result<Option<usize>, StoreError> {
+    let number = |pragma: &str| {
+        conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+            .explain(path, "read the store's version")
+    };
+    let (application, version) = (number("application_id")?, number("user_version")?);
+    let count = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 =
+        conn.query_row(count, [], |row| row.get(0)).explain(path, "read the store's schema")?;
+    if application == 0 && version == 0 && tables == 0 {
+        return Ok(None);
+    }
+    if application != i64::from(APPLICATION_ID) {
+        let message = format!(
+            "{}: this is a SQLite file of another program (its application id is {application:#x}, \
+             a store's is {APPLICATION_ID:#x}), or its first page is damaged; nothing was changed. \
+             Name another file",
+            path.display()
+        );
+        return Err(StoreError::new(StoreErrorKind::Foreign, message));
+    }
+    match usize::try_from(version) {
+        Ok(found) if found > VERSION => {
+            let message = format!(
+                "{}: the store has version {found} of its schema, this program knows {VERSION}; \
+                 nothing was changed. Use the newer program that wrote it",
+                path.display()
+            );
+            Err(StoreError::new(StoreErrorKind::Newer, message))
+        }
+        Ok(found) if found > 0 => Ok(Some(found)),
+        _ => Err(StoreError::damaged(path, format_args!("its schema has version {version}"))),
+    }
+}
+
+/// Brings the file to the newest version, in one transaction.
+pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let what = "bring the store's schema up to date";
+    // Kept in the file: every connection finds it so. It cannot be set within a transaction.
+    conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).explain(path, what)?;
+    conn.pragma_update(None, "synchronous", "FULL").explain(path, what)?;
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).explain(path, what)?;
+    // Another process may have been faster.
+    let found = version(&tx, path)?.unwrap_or(0);
+    apply(&tx, found).explain(path, what)?;
+    tx.commit().explain(path, what)
+}
+
+fn apply(conn: &Connection, found: usize) -> rusqlite::Result<()> {
+    for sql in MIGRATIONS[found..].iter().copied().flatten() {
+        conn.execute_batch(sql)?;
+    }
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    conn.pragma_update(None, "user_version", VERSION as i64)
+}
+
+/// What a schema says of its tables, indexes, views and triggers.
+type Schema = BTreeSet<(String, String, Option<String>)>;
+
+fn schema(conn: &Connection) -> rusqlite::Result<Schema> {
+    let mut all = conn.prepare("SELECT type, name, sql FROM sqlite_schema")?;
+    all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+}
+
+/// Whether the file has every table as it was made. SQLite has no checksum of that; with another
+/// column name or order, rows would be read as what they are not.
+pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    static EXPECTED: OnceLock<Schema> = OnceLock::new();
+    let what = "check the store's schema";
+    let expected = match EXPECTED.get() {
+        Some(expected) => expected,
+        None => {
+            let fresh = Connection::open_in_memory().explain(path, what)?;
+            let made = apply(&fresh, 0).and_then(|()| schema(&fresh)).explain(path, what)?;
+            EXPECTED.get_or_init(|| made)
+        }
+    };
+    let found = schema(conn).explain(path, what)?;
+    match expected.difference(&found).next() {
+        None => Ok(()),
+        Some((kind, name, _)) => {
+            let found = format!("the {kind} {name} is missing in its schema, or another one");
+            Err(StoreError::damaged(path, found))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VERSION, check, migrate, version};
+    use crate::StoreErrorKind;
+    use rusqlite::Connection;
+
+    fn made() -> (tempfile::TempDir, std::path::PathBuf, Connection) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tenure.db");
+        let conn = Connection::open(&path).expect("it opens");
+        (folder, path, conn)
+    }
+
+    #[test]
+    fn a_file_of_version_zero_is_brought_to_the_newest() {
+        let (_folder, path, mut conn) = made();
+        assert_eq!(version(&conn, &path).expect("it is read"), None);
+        migrate(&mut conn, &path).expect("it is brought up to date");
+        assert_eq!(version(&conn, &path).expect("it is read"), Some(VERSION));
+        check(&conn, &path).expect("it has what it should");
+        migrate(&mut conn, &path).expect("a second time changes nothing");
+        check(&conn, &path).expect("it has what it should");
+    }
+
+    #[test]
+    fn newer_foreign_and_changed_files_are_refused_and_say_so() {
+        let (_folder, path, mut conn) = made();
+        migrate(&mut conn, &path).expect("it is brought up to date");
+        conn.pragma_update(None, "user_version", VERSION as i64 + 1).expect("it is set");
+        let error = version(&conn, &path).expect_err("it is newer");
+        assert_eq!(error.kind(), StoreErrorKind::Newer);
+        conn.pragma_update(None, "user_version", VERSION as i64).expect("it is set");
+        conn.execute_batch("DROP VIEW v_timeline").expect("it is dropped");
+        let error = check(&conn, &path).expect_err("a view is missing");
+        assert_eq!(error.kind(), StoreErrorKind::Damaged);
+        assert!(error.to_string().contains("v_timeline"), "{error}");
+        conn.pragma_update(None, "application_id", 7).expect("it is set");
+        let error = version(&conn, &path).expect_err("it is another program's");
+        assert_eq!(error.kind(), StoreErrorKind::Foreign);
+        assert!(error.to_string().contains("0x7"), "{error}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading a run's rows: each is checked against its sum, its number and the chain.
+
+use super::row::{COLUMNS, Row, Stored, time};
+use super::sum::{Chain, NO_CHAIN, Sum};
+use crate::Store;
+use crate::error::{Explain, StoreError};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt;
+use std::path::Path;
+use std::time::SystemTime;
+use tenure_core::RunId;
+use tenure_core::step::StepKey;
+
+/// One thing that happened in a run, as it was recorded.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Record {
+    /// Its number in the run: 1, 2, 3, without a gap.
+    pub seq: u64,
+    /// When it happened.
+    pub time: SystemTime,
+    /// What happened, such as `step.recorded` or `hook.ended`.
+    #[serde(rename = "type")]
+    pub name: String,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The instance.
+    pub instance: Option<String>,
+    /// The trace.
+    pub trace: Option<String>,
+    /// What led to it.
+    pub cause: Option<String>,
+    /// Where in the run.
+    pub path: Option<String>,
+    /// The step it is about.
+    pub step: Option<StepKey>,
+    /// The id of the scope it is about.
+    pub scope: Option<String>,
+    /// What else is known of it.
+    pub data: Value,
+}
+
+impl Store {
+    /// What happened in a run after the number `after`, in order, at most `limit` of it.
+    ///
+    /// Every row is checked against its sum and its place in the run. What was not written is never
+    /// returned: it is an error that says what is damaged.
+    pub fn records(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let run = run.to_string();
+        self.read(|conn| {
+            let rows = rows(conn, self.path(), &run, after, limit, |_| true)?;
+            rows.into_iter().map(|row| self.record(conn, row)).collect()
+        })
+    }
+
+    fn record(&self, conn: &Connection, row: Row) -> Result<Record, StoreError> {
+        let data = match &row.data {
+            Some(data) => self.shelf().expand(conn, self.path(), data)?,
+            None => Value::Null,
+        };
+        let step = row.key();
+        let owned = |text: Option<Box<str>>| text.map(String::from);
+        Ok(Record {
+            seq: row.seq,
+            time: time(row.time),
+            name: row.of.into(),
+            agent: owned(row.agent),
+            instance: owned(row.instance),
+            trace: owned(row.trace),
+            cause: owned(row.cause),
+            path: owned(row.path),
+            scope: if step.is_none() { owned(row.name) } else { None },
+            step,
+            data,
+        })
+    }
+
+    /// The rows of a run that `wanted` takes by their type. All rows are checked. What is kept apart
+    /// stays apart: see [`Store::expand`].
+    pub(crate) fn load(
+        &self,
+        run: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.read(|conn| rows(conn, self.path(), run, 0, usize::MAX, wanted))
+    }
+
+    /// What a stored row says, or `null`.
+    pub(crate) fn expand(&self, row: &Row) -> Result<Value, StoreError> {
+        match &row.data {
+            Some(data) => self.expand_text(data),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// What a stored text says that was packed.
+    pub(crate) fn expand_text(&self, text: &str) -> Result<Value, StoreError> {
+        self.read(|conn| self.shelf().expand(conn, self.path(), text))
+    }
+}
+
+fn rows(
+    conn: &Connection,
+    path: &Path,
+    run: &str,
+    after: u64,
+    limit: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<Row>, StoreError> {
+    let mut rows = Vec::new();
+    // The row before the first one has the chain that the first one goes on.
+    let from = after.max(1);
+    let limit = limit.saturating_add(usize::from(after > 0));
+    walk(conn, path, run, from, limit, |row| {
+        let of = row.of()?;
+        if row.seq()? > after && wanted(of) {
+            rows.push(row.row()?);
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Goes through a run's rows from `from` on and checks each.
+pub(super) fn walk(
+    conn: &Connection,
+    path: &Path,
+    run: &str,
+    from: u64,
+    limit: usize,
+    mut each: impl FnMut(&Stored<'_, '_>) -> Result<(), String>,
+) -> Result<u64, StoreError> {
+    let what = "read the events of a run";
+    let query =
+        format!("SELECT {COLUMNS} FROM events WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3");
+    let mut statement = conn.prepare_cached(&query).explain(path, what)?;
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let range = params![run, number(from), number(limit as u64)];
+    // Read before the rows: there may be more of them by now, and not fewer.
+    let last = pointed(conn, path, run)?;
+    let mut rows = statement.query(range).explain(path, what)?;
+    let (mut sum, mut next) = (Sum::new(), from);
+    let mut chain: Option<Chain> = (from <= 1).then_some(NO_CHAIN);
+    while let Some(row) = rows.next().explain(path, what)? {
+        let row = Stored(row);
+        let checked = check(&row, &mut sum, next, chain.as_ref()).and_then(|now| {
+            chain = Some(now);
+            if last.is_some_and(|(seq, chain)| seq == next && chain != now) {
+                return Err("it is not the one that table heads has".to_owned());
+            }
+            each(&row)
+        });
+        checked.map_err(|wrong| damaged(path, run, next, wrong))?;
+        next += 1;
+    }
+    let read = next - from;
+    match last {
+        // It may have begun in between.
+        None if read > 0 && pointed(conn, path, run)?.is_none() => {
+            Err(damaged(path, run, from, "table heads does not know of the run"))
+        }
+        Some((seq, _)) if next <= seq && read < limit as u64 => {
+            Err(damaged(path, run, next, "it is missing, and so are all after it"))
+        }
+        _ => Ok(read),
+    }
+}
+
+/// The number and the chain of a run's last row, as they were noted beside it.
+pub(super) fn pointed(
+    conn: &Connection,
+    path: &Path,
+    run: &str,
+) -> Result<Option<(u64, Chain)>, StoreError> {
+    let what = "read how far a run's events go";
+    let sql = "SELECT seq, chain FROM heads WHERE run = ?1";
+    let mut find = conn.prepare_cached(sql).explain(path, what)?;
+    let found = find.query_row([run], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+    let Some((seq, chain)) = found.optional().explain(path, what)? else { return Ok(None) };
+    match u64::try_from(seq) {
+        Ok(seq) => Ok(Some((seq, chain))),
+        Err(_) => Err(StoreError::damaged(path, format_args!("table heads, run {run}: {seq}"))),
+    }
+}
+
+/// The chain up to this row, if the row is what it should be.
+fn check(
+    row: &Stored<'_, '_>,
+    sum: &mut Sum,
+    expected: u64,
+    before: Option<&Chain>,
+) -> Result<Chain, String> {
+    row.check(sum)?;
+    let (seq, chain) = (row.seq()?, row.chain()?);
+    if seq != expected {
+        return Err(format!("it is missing; the next one there is has the number {seq}"));
+    }
+    match before {
+        Some(before) if sum.chain(before) != chain => {
+            Err("it does not follow the rows before it: its chain is wrong".to_owned())
+        }
+        _ => Ok(chain),
+    }
+}
+
+fn damaged(path: &Path, run: &str, seq: u64, wrong: impl fmt::Display) -> StoreError {
+    StoreError::damaged(path, format_args!("table events, row {seq} of run {run}: {wrong}"))
+}

@@ -1,0 +1,70 @@
+//! What a run writes, as rows.
+
+use super::activity::Frame;
+use crate::error::StoreError;
+use crate::journal::{NewRow, Tx, millis};
+use crate::runs;
+use serde_json::Value;
+use tenure_core::RunId;
+use tenure_core::engine::RunStatus;
+use tenure_core::event::Event;
+use tenure_core::step::{ScopeEnd, ScopeRecord, StepKey};
+
+/// A step, and in whose effect it was taken.
+pub(super) fn step(run: RunId, key: &StepKey, value: &Value, within: Option<&Frame>) -> NewRow {
+    let mut row = NewRow::step(key, value);
+    row.cause = within.map(|frame| frame.key.id(run));
+    row
+}
+
+pub(super) fn began(scope: &ScopeRecord) -> NewRow {
+    let mut row = of_scope("scope.began", scope);
+    let data = serde_json::to_value(scope).unwrap_or_default();
+    row = row.data(&data);
+    row
+}
+
+pub(super) fn ended(scope: &ScopeRecord, end: ScopeEnd) -> NewRow {
+    let mut data = serde_json::to_value(end).unwrap_or_default();
+    data["life"] = Value::from(scope.life);
+    of_scope("scope.ended", scope).data(&data)
+}
+
+fn of_scope(of: &'static str, scope: &ScopeRecord) -> NewRow {
+    let mut row = NewRow::new(of);
+    row.agent = Some(scope.agent.clone());
+    row.instance = scope.instance.map(|instance| instance.to_string());
+    row.path = Some(scope.path.clone());
+    row.kind = Some(scope.kind.as_str().into());
+    row.name = Some(scope.id.clone());
+    row
+}
+
+/// What an agent says of itself. Its data, before it is written, goes through `redact`.
+pub(super) fn event(event: &Event, redact: impl FnOnce(&mut Value)) -> NewRow {
+    let mut row = NewRow::new(event.name());
+    row.time = millis(event.time);
+    row.agent = Some(event.agent.clone());
+    row.instance = Some(event.instance.to_string());
+    row.trace = event.trace.clone();
+    let mut data = match serde_json::to_value(&event.kind) {
+        Ok(Value::Object(mut fields)) => fields.remove("data").unwrap_or(Value::Null),
+        _ => Value::Null,
+    };
+    if data.is_null() {
+        return row;
+    }
+    redact(&mut data);
+    row.data(&data)
+}
+
+/// Only questions are left, and nobody has answered them yet.
+pub(crate) fn waits(tx: &mut Tx<'_>, run: &str) -> Result<(), StoreError> {
+    tx.append(run, NewRow::new("run.waiting"))?;
+    runs::change(tx, run, |row| row.status = RunStatus::Waiting.as_str().to_owned())
+}
+
+/// Something else goes on again.
+pub(crate) fn goes_on(tx: &mut Tx<'_>, run: &str) -> Result<(), StoreError> {
+    runs::change(tx, run, |row| row.status = RunStatus::Running.as_str().to_owned())
+}

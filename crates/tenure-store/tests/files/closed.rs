@@ -1,0 +1,177 @@
+//! Disks without room, and files and folders that cannot be written.
+
+use super::fixture::{begin, folder, step};
+use serde_json::json;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tenure_core::ErrorKind;
+use tenure_core::step::StepLog;
+use tenure_store::{Store, StoreErrorKind};
+
+/// The variable that tells a child which file to use.
+const FILE: &str = "TENURE_TEST_FILE";
+
+/// Runs one of the tests below in a process of its own, with rights and limits of its own. A root
+/// that could write anywhere becomes nobody.
+fn child(test: &str, file: &Path, prepare: impl FnOnce(&mut Command)) -> Output {
+    let program = std::env::current_exe().expect("it has a name");
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--nocapture"]).env(FILE, file);
+    prepare(&mut command);
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{test}: {said}\n{errors}");
+    output
+}
+
+/// The file that this process is to use, if it is such a child.
+fn file() -> Option<PathBuf> {
+    std::env::var_os(FILE).map(PathBuf::from)
+}
+
+fn as_nobody(command: &mut Command) {
+    if rustix::process::geteuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("it is built")
+}
+
+/// A store with one run of one step.
+async fn make(path: &Path) {
+    let store = Store::open(path).expect("it opens");
+    let driver = store.drive("a test").expect("nobody else drives");
+    let log = begin(&driver, "one").await;
+    step(&log, 0, json!({ "value": 0 })).await.expect("it is recorded");
+}
+
+#[test]
+fn a_disk_that_gets_full_parks_the_run_and_loses_nothing_acknowledged() {
+    let folder = folder();
+    let path = folder.path().join("tenure.db");
+    runtime().block_on(make(&path));
+    // The biggest file that the child may write.
+    let limited = |command: &mut Command| {
+        let inner = command.get_args().map(|arg| format!("'{}'", arg.to_str().expect("plain")));
+        let inner: Vec<_> = inner.collect();
+        let program = command.get_program().to_str().expect("plain").to_owned();
+        // A signal would end it before it could say anything.
+        let script = format!("trap '' XFSZ; ulimit -f 800; exec '{program}' {}", inner.join(" "));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &script]).env(FILE, &path);
+        *command = shell;
+    };
+    let output = child("closed::child_that_fills_the_disk", &path, limited);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let acknowledged = said
+        .lines()
+        .find_map(|line| line.split_once("acknowledged ")?.1.trim().parse::<usize>().ok())
+        .unwrap_or_else(|| panic!("it does not say how many: {said}"));
+    assert!(acknowledged > 10, "{said}");
+    let store = Store::open_existing(&path).expect("it opens");
+    assert!(store.verify().expect("it can be looked at").is_whole());
+    let run = store.find("").map_err(|error| error.to_string());
+    let runs = store.runs(&Default::default()).expect("they are read");
+    let written: Vec<usize> = runs
+        .iter()
+        .map(|run| {
+            let records = store.records(run.id, 0, usize::MAX).expect("they are read");
+            records.iter().filter(|record| record.name == "step.recorded").count()
+        })
+        .collect();
+    assert_eq!(written.iter().max(), Some(&acknowledged), "{run:?}");
+}
+
+#[test]
+fn child_that_fills_the_disk() {
+    let Some(path) = file() else { return };
+    runtime().block_on(async {
+        let store = Store::open_existing(&path).expect("it opens");
+        let driver = store.drive("a test").expect("nobody else drives");
+        let log = begin(&driver, "two").await;
+        let mut acknowledged = 0;
+        let error = loop {
+            let value = json!({ "value": format!("{acknowledged} ").repeat(700) });
+            match step(&log, acknowledged, value).await {
+                Ok(()) => acknowledged += 1,
+                Err(error) => break error,
+            }
+            assert!(acknowledged < 10_000, "it never gets full");
+        };
+        println!("acknowledged {acknowledged}");
+        assert_eq!(error.kind(), ErrorKind::Store, "{error}");
+        assert!(error.parks(), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("full") && said.contains("tenure.db"), "{said}");
+        assert!(log.trouble().is_some(), "nothing goes on");
+        let records = store.records(log.run_id(), 0, usize::MAX).expect("they are read");
+        let steps = records.iter().filter(|record| record.name == "step.recorded").count();
+        assert_eq!(steps, acknowledged);
+    });
+}
+
+#[test]
+fn a_file_or_a_folder_that_cannot_be_written_is_a_clear_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tenure.db");
+    runtime().block_on(make(&path));
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    // What is in the folder can be read, and nothing written.
+    for entry in fs::read_dir(folder.path()).expect("it is a folder") {
+        mode(&entry.expect("it is there").path(), 0o444);
+    }
+    mode(folder.path(), 0o555);
+    child("closed::child_before_a_closed_folder", &path, as_nobody);
+    // The folder can be written, the file cannot.
+    mode(folder.path(), 0o777);
+    child("closed::child_before_a_closed_file", &path, as_nobody);
+    mode(folder.path(), 0o700);
+    let store = Store::open_existing(&path).expect("it opens");
+    assert!(store.verify().expect("it can be looked at").is_whole());
+}
+
+#[test]
+fn child_before_a_closed_folder() {
+    let Some(path) = file() else { return };
+    let error = Store::open(path.with_file_name("new.db")).expect_err("it cannot be made");
+    assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");
+    assert!(error.to_string().contains("new.db"), "{error}");
+    // SQLite needs two files more beside it, so it can only be opened, or refused, as a whole.
+    match Store::open_existing(&path) {
+        Ok(store) => {
+            let runs = store.runs(&Default::default()).expect("they are read");
+            assert_eq!(runs.len(), 1);
+            let error = store.drive("a test").err().expect("it cannot be driven");
+            assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");
+            assert!(error.to_string().contains("permissions"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn child_before_a_closed_file() {
+    let Some(path) = file() else { return };
+    let error = match Store::open_existing(&path) {
+        Err(error) => error,
+        Ok(store) => {
+            let runs = store.runs(&Default::default()).expect("they are read");
+            assert_eq!(runs.len(), 1, "what is there can be read");
+            store.drive("a test").err().expect("it cannot be driven")
+        }
+    };
+    assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");
+    assert!(error.to_string().contains("permissions"), "{error}");
+}
