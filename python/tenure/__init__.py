@@ -15,12 +15,14 @@ package where an editor or a type checker should know the types.
 """
 
 from .contexts import (
+    CallContext,
     ChatContext,
     EndContext,
     HookContext,
     LifecycleContext,
     ModelContext,
     ResponseContext,
+    SyncCallContext,
     SyncModelContext,
     SyncToolContext,
     ToolContext,
@@ -31,6 +33,7 @@ from .replies import (
     Answer,
     Cancelled,
     Denied,
+    LostObject,
     NextError,
     Reply,
     allow,
@@ -42,6 +45,7 @@ from .replies import (
     modify,
     reject,
 )
+from .tools import Effect, tool
 from .views import (
     AgentContext,
     AgentRegistry,
@@ -68,16 +72,19 @@ __all__ = [
     "AgentRegistry",
     "AgentView",
     "Answer",
+    "CallContext",
     "Cancelled",
     "ChatContext",
     "Config",
     "ContextVariables",
     "Decision",
     "Denied",
+    "Effect",
     "EndContext",
     "ExecutionContext",
     "HookContext",
     "LifecycleContext",
+    "LostObject",
     "Message",
     "ModelContext",
     "ModelResult",
@@ -88,6 +95,7 @@ __all__ = [
     "Request",
     "Response",
     "ResponseContext",
+    "SyncCallContext",
     "SyncModelContext",
     "SyncToolContext",
     "ToolCall",
@@ -106,4 +114,5 @@ __all__ = [
     "jump",
     "modify",
     "reject",
+    "tool",
 ]

@@ -48,10 +48,19 @@ class HookContext(Protocol):
     @property
     def attempt(self) -> int: ...
     @property
-    def resumed(self) -> bool: ...
+    def resumed(self) -> bool:
+        """Whether this goes on where an earlier process stopped."""
+        ...
+
+    @property
+    def delivery_id(self) -> Optional[str]:
+        """At an end, its name: the same if the end is delivered again after a crash."""
+        ...
+
     @property
     def state(self) -> MutableMapping[str, Any]:
-        """The agent's state. JSON values are the agent's; others stay alive in this worker."""
+        """The agent's state. JSON values are the agent's; others stay alive in this worker, and
+        reading one that lived in another raises ``LostObject``."""
         ...
 
     @property
@@ -189,6 +198,37 @@ class SyncModelContext(HookContext, Protocol):
     ) -> Answer: ...
     def step(self, name: str, effect: Callable[[], T]) -> T: ...
     def next(self, request: Optional[Mapping[str, Any]] = None) -> ModelResult: ...
+
+
+class CallContext(ChatContext, Protocol):
+    """The parameter ``ctx`` of a tool that is an ``async def``."""
+
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def idempotency_key(self) -> str:
+        """Equal on every attempt at this call, and different for every other."""
+        ...
+
+
+class SyncCallContext(HookContext, Protocol):
+    """The parameter ``ctx`` of a tool that is a plain ``def``: nothing is awaited."""
+
+    @property
+    def call_id(self) -> str: ...
+    @property
+    def idempotency_key(self) -> str:
+        """Equal on every attempt at this call, and different for every other."""
+        ...
+
+    def ask(
+        self,
+        prompt: Union[str, Mapping[str, Any]],
+        action: Any = None,
+        schema: Optional[Mapping[str, Any]] = None,
+        expires: Optional[str] = None,
+    ) -> Answer: ...
+    def step(self, name: str, effect: Callable[[], T]) -> T: ...
 
 
 class TransitionContext(HookContext, Protocol):

@@ -31,6 +31,24 @@ class Cancelled(NextError):
         super().__init__(message, "cancelled")
 
 
+class LostObject(KeyError):
+    """What reading a live object raises that was made in a Python process which has ended."""
+
+    def __init__(self, key: str, kind: str, by: Optional[str] = None) -> None:
+        #: The variable.
+        self.key = key
+        who = f"`{by}`" if by else "somebody"
+        super().__init__(
+            f"`{key}` is lost: {who} put a {kind} there in a Python process that has ended, and "
+            "live objects end with their process. Declare `again_on_resume: true` for the hook or "
+            "the lifecycle tool that makes it, so that it is called again when a run goes on; or "
+            f'make it anew where `"{key}" in ...` says that it is not there'
+        )
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class Answer:
     """What a person said."""
 

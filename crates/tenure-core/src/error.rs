@@ -285,6 +285,11 @@ impl Error {
         matches!(self.0.kind, ErrorKind::Replay | ErrorKind::Store | ErrorKind::Waiting)
     }
 
+    /// Whether what ends one part of a run ends every other part by itself, each in good order.
+    pub(crate) fn reaches_all(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Cancelled | ErrorKind::Abandoned)
+    }
+
     /// Whether its time was up.
     pub fn is_timeout(&self) -> bool {
         self.0.kind == ErrorKind::TimedOut

@@ -20,7 +20,7 @@ use crate::team::ModelExplanation;
 use crate::user::UserConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tenure_core::agent::{AgentBuilder, AgentConfig, AgentRegistry, Blueprint};
 use tenure_core::model::{Model, ModelParams};
 use tenure_hosts::ShellTool;
@@ -284,7 +284,8 @@ impl Workshop<'_> {
     }
 
     fn instruct(&mut self, builder: AgentBuilder, card: &Card, skills: &[Skill]) -> AgentBuilder {
-        let mut context = TemplateContext::new(self.project);
+        let now = self.settings.now.unwrap_or_else(SystemTime::now);
+        let mut context = TemplateContext::at(self.project, now);
         context.skills = skills::listing(skills);
         match render_instruction(card, &context) {
             Ok(mut text) => {
@@ -385,6 +386,9 @@ impl Workshop<'_> {
         }
         if let Some(asker) = &self.settings.asker {
             builder = builder.on_ask(asker.clone());
+        }
+        if let Some(memory) = &self.settings.memory {
+            builder = builder.memory(memory.clone());
         }
         match builder.blueprint() {
             Ok(blueprint) => Some(blueprint),

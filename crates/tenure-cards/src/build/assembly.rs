@@ -2,6 +2,7 @@
 
 use super::agent::Workshop;
 use super::hooks::{HookPlace, Hosts};
+use super::memory::SharedMemory;
 use super::{Attach, HookCatalog};
 use super::{remote, servers};
 use crate::card::Card;
@@ -10,6 +11,7 @@ use crate::diagnostic::Report;
 use crate::team::ModelExplanation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 use tenure_core::agent::{AgentRegistry, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_core::event::EventBus;
@@ -31,6 +33,10 @@ pub(crate) struct Settings {
     pub(crate) providers: Option<Providers>,
     /// Who adds to what the cards say.
     pub(crate) attach: Vec<Arc<dyn Attach>>,
+    /// What they remember across runs.
+    pub(crate) memory: Option<SharedMemory>,
+    /// What the date is, if it is not today's.
+    pub(crate) now: Option<SystemTime>,
     /// Models that agents without a card bring along, by the name of the agent.
     pub(crate) brought: BTreeMap<Arc<str>, Arc<dyn Model>>,
 }

@@ -231,6 +231,9 @@ impl Entries {
         let guards = if registration.is_guard() { Role::Guard } else { role };
         registration = conditioned(registration, declared, guards, source, report)?;
         registration = registration.order(declared.order);
+        if declared.again_on_resume {
+            registration = registration.again_on_resume();
+        }
         for name in &declared.before {
             registration = registration.before(name.clone());
         }

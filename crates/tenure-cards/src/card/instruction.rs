@@ -60,9 +60,14 @@ pub struct TemplateContext {
 impl TemplateContext {
     /// The context of this moment and machine, for a project.
     pub fn new(project: &Project) -> Self {
+        Self::at(project, SystemTime::now())
+    }
+
+    /// The context of another moment: that at which a run began, for a run that goes on.
+    pub fn at(project: &Project, now: SystemTime) -> Self {
         Self {
             root: project.root.clone(),
-            current_date: today(),
+            current_date: day_of(now),
             host_platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
             python_version: String::new(),
             server_instructions: String::new(),
@@ -289,9 +294,9 @@ fn take(root: &Path, file: &str) -> Result<String, Refusal> {
     String::from_utf8(bytes).map_err(|_| Refusal::Unfit("is not UTF-8".into()))
 }
 
-/// Today in UTC, as in `15 November 2026`.
-fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+/// The day of a moment in UTC, as in `15 November 2026`.
+fn day_of(now: SystemTime) -> String {
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 

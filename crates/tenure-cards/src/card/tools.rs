@@ -13,7 +13,8 @@ pub struct FunctionTool {
     pub entrypoint: String,
     /// The function that was found.
     pub function: PythonFunction,
-    /// Name, description and parameters, from its signature, annotations and docstring.
+    /// Name, description and parameters, from its signature, annotations and docstring; what a crash
+    /// means for a call, from the field `effect` or the decorator `tenure.tool`.
     pub spec: Arc<ToolSpec>,
     /// Whether one of its arguments is source code.
     pub code: Option<CodeTool>,

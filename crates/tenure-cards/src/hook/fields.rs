@@ -133,6 +133,37 @@ impl SpecScope<'_, '_> {
         Some(policy)
     }
 
+    /// Whether the hook is called again when a run goes on in another process.
+    pub(super) fn again(&mut self, node: &Node, on: Option<&On>) -> bool {
+        let again = self.reader.truth(node, "again_on_resume").unwrap_or(false);
+        let points = match on {
+            Some(On::Points(points)) => *points,
+            Some(On::Transition { .. }) => Point::OnTransition.into(),
+            // The registered hook says where it is called.
+            Some(On::Own) | None => return again,
+        };
+        if again
+            && !points.iter().any(Point::decides)
+            && let Some((key, _)) = node.entry("again_on_resume")
+            && let Some(point) = points.iter().next()
+        {
+            let message = match point {
+                Point::OnStart | Point::WrapModelCall | Point::WrapToolCall => {
+                    format!("`again_on_resume` means nothing at {point}: it is called again anyway")
+                }
+                Point::OnTransition => {
+                    format!("`again_on_resume` means nothing at {point}: what happens is told")
+                }
+                _ => format!("`again_on_resume` means nothing at {point}: an end comes once"),
+            };
+            let decides: Vec<_> =
+                Point::ALL.into_iter().filter(|it| it.decides()).map(Point::as_str).collect();
+            let help = format!("remove it; it is for hooks at {}", list_words(&decides, "and"));
+            self.reader.problem_help(Code::MeaninglessField, key.span, message, help);
+        }
+        again
+    }
+
     /// Whether people write the file as JSON.
     fn is_json(&self) -> bool {
         self.reader.source.path().extension().is_some_and(|it| it == "json")

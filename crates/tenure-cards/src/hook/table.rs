@@ -13,8 +13,20 @@ use std::sync::Arc;
 use tenure_core::hook::{Limit, Point, Points};
 
 const FIELDS: &[&str] = &[
-    "run", "use", "with", "on", "name", "policy", "timeout", "retries", "backoff", "when",
-    "before", "after", "order",
+    "run",
+    "use",
+    "with",
+    "on",
+    "name",
+    "policy",
+    "timeout",
+    "retries",
+    "backoff",
+    "when",
+    "before",
+    "after",
+    "order",
+    "again_on_resume",
 ];
 const LIFECYCLE: &[(&str, Point)] =
     &[("on_start", Point::OnStart), ("on_shutdown", Point::OnShutdown)];
@@ -273,6 +285,7 @@ impl SpecScope<'_, '_> {
         let before = self.names(node, "before");
         let after = self.names(node, "after");
         let order = self.reader.whole(node, "order", i64::from(i32::MIN)..=i64::from(i32::MAX));
+        let again_on_resume = self.again(node, on.as_ref());
         let span = node.span;
         let sound = self.reader.report.errors() == before_errors;
         let named = Named {
@@ -293,6 +306,7 @@ impl SpecScope<'_, '_> {
                 before: before.iter().map(|(name, _)| Arc::from(name.as_str())).collect(),
                 after: after.iter().map(|(name, _)| Arc::from(name.as_str())).collect(),
                 order: order.and_then(|order| i32::try_from(order).ok()).unwrap_or(0),
+                again_on_resume,
                 span,
             }),
             _ => None,
@@ -338,6 +352,7 @@ fn plain(name: String, on: On, run: Option<Run>, span: Span) -> Draft {
         before: Vec::new(),
         after: Vec::new(),
         order: 0,
+        again_on_resume: false,
         span,
     });
     Draft { named, before: Vec::new(), after: Vec::new(), hook }

@@ -53,6 +53,8 @@ pub struct DeclaredHook {
     pub after: Vec<Arc<str>>,
     /// Smaller comes first.
     pub order: i32,
+    /// Called again when a run goes on in another process, instead of being taken from its record.
+    pub again_on_resume: bool,
     /// Where it is written.
     pub span: Span,
 }

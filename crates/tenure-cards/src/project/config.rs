@@ -2,6 +2,7 @@
 
 use super::models::{self, ModelSettings, Owner};
 use super::reader::Settings;
+use super::store::{self, StoreSettings};
 use super::{databases, servers, shown};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::server::Server;
@@ -46,6 +47,13 @@ use tenure_core::hook::Limit;
 /// aware = true                  # or CONTEXT_AWARE=true in the environment
 /// concept_overview = "docs/concept.md"
 /// schema_overview = "docs/schema.md"
+///
+/// [store]                       # where runs are recorded
+/// record = true
+/// path = ".tenure/tenure.db"
+/// on_start = "keep"             # runs that did not finish; also: resume, abandon
+/// on_message = "refuse"         # a message to a run that waits for a person; also: cancel
+/// durability = "full"           # also: relaxed
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -74,6 +82,8 @@ pub struct ProjectConfig {
     pub databases: BTreeMap<String, PathBuf>,
     /// `context`: what workflows get to know of the project.
     pub context: ContextSettings,
+    /// `store`: where runs are recorded.
+    pub store: StoreSettings,
 }
 
 /// What `[context]` of `tenure.toml` says.
@@ -95,6 +105,7 @@ const TABLES: &[&str] = &[
     "mcp",
     databases::DATABASES,
     databases::CONTEXT,
+    store::STORE,
     models::DEFAULT_MODEL,
     models::PROVIDERS,
     models::ALIASES,
@@ -151,5 +162,6 @@ fn parse(source: &Arc<Source>, folder: &Path, report: &mut Report) -> ProjectCon
     }
     config.databases = databases::read(&mut reader, root.get_ref(), folder);
     config.context = databases::read_context(&mut reader, root.get_ref(), folder);
+    config.store = store::read(&mut reader, root.get_ref(), folder);
     config
 }

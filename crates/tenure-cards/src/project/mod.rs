@@ -6,6 +6,7 @@ mod databases;
 mod models;
 mod reader;
 mod servers;
+mod store;
 
 pub use config::{ContextSettings, ProjectConfig};
 pub(crate) use confine::plain;
@@ -14,6 +15,7 @@ pub use models::ModelSettings;
 pub(crate) use models::{ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, read as read_models};
 pub use reader::Written;
 pub(crate) use reader::{Settings, url_problem};
+pub use store::{Durability, OnMessage, OnStart, StoreSettings};
 
 use crate::diagnostic::Report;
 use std::path::{Path, PathBuf};

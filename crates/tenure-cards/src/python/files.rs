@@ -240,7 +240,7 @@ fn absent(module: &Module, path: &str, name: &str) -> FindError {
             format!("`{name}` in `{path}` is a class, not a function"),
             "write a function at the top level of the file".to_owned(),
         ),
-        Some(Binding::Imported { module: from }) => (
+        Some(Binding::Imported { module: from, .. }) => (
             Code::NotCheckable,
             format!("`{name}` in `{path}` is imported from `{from}`, so it cannot be checked"),
             format!("write a function in `{path}` that calls it, or name the file that defines it"),

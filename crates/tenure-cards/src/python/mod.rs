@@ -6,12 +6,14 @@
 
 mod bound;
 mod docstring;
+mod effect;
 mod files;
 mod fit;
 mod module;
 mod schema;
 mod tool;
 
+pub(crate) use effect::SaidEffect;
 pub(crate) use files::{Found, refusal};
 pub use files::{Origin, PythonFiles};
 pub use fit::Use;

@@ -1,6 +1,7 @@
 //! The module-level names of a Python file.
 
 use super::bound::{Nesting, nesting};
+use super::effect::{Decorator, decorators};
 use crate::source::Span;
 use rustpython_ruff_python_ast as ast;
 use rustpython_ruff_python_ast::{Expr, Stmt};
@@ -33,6 +34,8 @@ pub(crate) enum Binding {
     Imported {
         /// The module that it comes from.
         module: String,
+        /// What it is called there; none if it is the module itself.
+        name: Option<String>,
     },
 }
 
@@ -43,6 +46,7 @@ pub(crate) struct Function {
     pub(crate) style: Style,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) docstring: Option<String>,
+    pub(super) decorators: Vec<Decorator>,
     /// Whether it takes `next`, or says it somewhere in its body.
     pub(crate) mentions_next: bool,
     /// The name in the `def`.
@@ -225,7 +229,7 @@ fn bind(statement: Stmt, place: Place, names: &mut HashMap<String, Binding>) {
                     Some(name) => name.id.to_string(),
                     None => module.split('.').next().unwrap_or_default().to_owned(),
                 };
-                set(name, Binding::Imported { module });
+                set(name, Binding::Imported { module, name: None });
             }
         }
         Stmt::ImportFrom(import) => {
@@ -233,8 +237,10 @@ fn bind(statement: Stmt, place: Place, names: &mut HashMap<String, Binding>) {
             let module = import.module.map(|module| module.id.to_string()).unwrap_or_default();
             let module = format!("{dots}{module}");
             for alias in import.names {
-                let name = alias.asname.unwrap_or(alias.name).id.to_string();
-                set(name, Binding::Imported { module: module.clone() });
+                let own = alias.name.id.to_string();
+                let name = alias.asname.map_or_else(|| own.clone(), |name| name.id.to_string());
+                let (module, own) = (module.clone(), Some(own));
+                set(name, Binding::Imported { module, name: own });
             }
         }
         Stmt::If(branch) => {
@@ -285,6 +291,7 @@ fn function(def: ast::StmtFunctionDef) -> Function {
         style: if def.is_async { Style::Async } else { Style::Sync },
         parameters,
         docstring,
+        decorators: decorators(def.decorator_list),
         mentions_next: false,
         span: span(def.name.range),
         range: span(def.range),

@@ -1,6 +1,7 @@
 //! The shape and the description of each field.
 
 use serde_json::{Value, json};
+use tenure_core::tool::Effect;
 
 use crate::card::CardType;
 
@@ -266,6 +267,10 @@ fn function_tools() -> Value {
         "type": "object",
         "properties": {
             "entrypoint": spec,
+            "effect": {
+                "enum": [Effect::Idempotent, Effect::Keyed, Effect::AtMostOnce, null],
+                "description": "What a crash means for a call under way: it is made again, it is made again with the same key, or a person says what came of it.",
+            },
             "variant": { "const": "code" },
             "code_arg": words(),
             "language": words(),

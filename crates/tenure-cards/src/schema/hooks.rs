@@ -63,6 +63,10 @@ pub(super) fn definitions() -> Map<String, Value> {
             "description": "Called only if this expression holds, such as `tool.name == 'shell'`.",
         },
         "order": { "type": ["integer", "null"], "default": 0, "description": "Smaller comes first." },
+        "again_on_resume": {
+            "type": ["boolean", "null"], "default": false,
+            "description": "Called again when a run goes on in another process: for a hook that makes live objects.",
+        },
     });
     for (name, description) in [
         ("before", "The hooks that it stands before."),

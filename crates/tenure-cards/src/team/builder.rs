@@ -2,16 +2,18 @@
 
 use super::explain::{Explanation, explanations};
 use super::life::python_config;
-use super::{Cast, Stage, Team, TeamError};
-use crate::build::{Assembly, Attach, HookCatalog, Settings, SharedAsker, StandIn};
+use super::{Cast, Recording, Stage, Team, TeamError};
+use crate::build::{Assembly, Attach, HookCatalog, Settings, SharedAsker, SharedMemory, StandIn};
 use crate::check::Loaded;
 use crate::diagnostic::Report;
 use crate::user::UserConfig;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::HookRegistry;
+use tenure_core::memory::Memory;
 use tenure_core::model::Model;
 use tenure_hosts::{Environment, Interpreter, PythonConfig, PythonHost};
 use tokio_util::task::TaskTracker;
@@ -22,6 +24,7 @@ pub struct TeamBuilder {
     loaded: Loaded,
     settings: Settings,
     python: Option<PythonConfig>,
+    recording: Option<Recording>,
 }
 
 /// What can be said of cards without running them, also of cards that cannot be run.
@@ -39,12 +42,14 @@ pub struct Inspection {
 
 impl TeamBuilder {
     pub(super) fn new(loaded: Loaded) -> Self {
-        Self { loaded, settings: Settings::default(), python: None }
+        Self { loaded, settings: Settings::default(), python: None, recording: None }
     }
 
-    /// A builder for other cards with the settings of a team.
+    /// A builder for other cards with the settings of a team. A run has one team, so the record is
+    /// not among them.
     pub(super) fn after(team: &Team, loaded: Loaded) -> Self {
-        Self { loaded, settings: team.settings.clone(), python: team.python.clone() }
+        let (settings, python) = (team.settings.clone(), team.python.clone());
+        Self { loaded, settings, python, recording: None }
     }
 
     /// Every agent uses this model in place of its own, the planning models of composed agents
@@ -81,6 +86,33 @@ impl TeamBuilder {
     /// Who answers when a hook or a tool asks.
     pub fn on_ask(mut self, asker: impl Asker) -> Self {
         self.settings.asker = Some(SharedAsker(Arc::new(asker)));
+        self
+    }
+
+    /// Has the team run once, and what it does recorded: the life of each agent, the chat and the
+    /// turn of [`Team::run`](super::Team::run), and those of every agent that is called in it. With
+    /// the record of a run that has stopped somewhere, the run goes on there: what is on record is
+    /// not done again.
+    ///
+    /// The cards, the message and the [`now`](Self::now) have to be those that the run began with;
+    /// where they are not, the run is parked, and the error says at which step. A conversation is not
+    /// recorded.
+    pub fn recorded(mut self, recording: Recording) -> Self {
+        self.recording = Some(recording);
+        self
+    }
+
+    /// What every agent remembers across runs, each under its own name: loaded when it starts, and
+    /// stored when it stops.
+    pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
+        self.settings.memory = Some(SharedMemory(memory));
+        self
+    }
+
+    /// The moment that `{{currentDate}}` in an instruction is taken from. By default it is the one at
+    /// which the agents are built; a run that goes on needs the one at which it began.
+    pub fn now(mut self, now: SystemTime) -> Self {
+        self.settings.now = Some(now);
         self
     }
 
@@ -138,13 +170,13 @@ impl TeamBuilder {
         if plan.report.has_errors() {
             return Err(plan.report);
         }
-        let Self { loaded, settings, python } = self;
+        let Self { loaded, settings, python, recording } = self;
         let (life, background) = (Mutex::new(Stage::Built), TaskTracker::new());
-        Ok(Team { loaded, settings, python, plan, life, background })
+        Ok(Team { loaded, settings, python, recording, plan, life, background })
     }
 
     /// Builds the agents to be started by somebody else, one chat after another or many at once.
-    /// Looks for Python, if any of them needs it; starts no agent.
+    /// Looks for Python, if any of them needs it; starts no agent. Whoever starts them records them.
     ///
     /// # Cancel safety
     ///
@@ -152,7 +184,7 @@ impl TeamBuilder {
     pub async fn cast(mut self) -> Result<Cast, TeamError> {
         self.settings.providers = Some(self.loaded.providers());
         let needs_python = self.plan().python;
-        let Self { loaded, settings, python } = self;
+        let Self { loaded, settings, python, .. } = self;
         let config = python_config(&loaded, python.as_ref(), needs_python).await?;
         Cast::new(&loaded, &settings, config)
     }

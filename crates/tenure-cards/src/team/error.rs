@@ -1,7 +1,7 @@
 //! How a team fails.
 
 use std::fmt;
-use tenure_core::{Error, Outcome};
+use tenure_core::{Error, ErrorKind, Outcome};
 
 /// What went wrong, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub enum TeamErrorKind {
     Run,
     /// A tool server could not do what it was asked for.
     Server,
+    /// The recorded run cannot go on here and now, and has not ended: it goes on from its record.
+    /// [`TeamError::error`] says why.
+    Parked,
 }
 
 /// Everything that can go wrong with a team.
@@ -30,7 +33,11 @@ pub struct TeamError {
 impl TeamError {
     /// Something could not be started, for the reason that `message` gives.
     pub fn start(message: impl Into<String>, error: Option<Error>) -> Self {
-        Self { kind: TeamErrorKind::Start, message: message.into(), error }
+        let kind = match error.as_ref().is_some_and(parks) {
+            true => TeamErrorKind::Parked,
+            false => TeamErrorKind::Start,
+        };
+        Self { kind, message: message.into(), error }
     }
 
     pub(super) fn not_running(message: impl Into<String>) -> Self {
@@ -46,12 +53,23 @@ impl TeamError {
     }
 
     pub(super) fn run(error: Error) -> Self {
-        Self { kind: TeamErrorKind::Run, message: error.to_string(), error: Some(error) }
+        let kind = if error.parks() { TeamErrorKind::Parked } else { TeamErrorKind::Run };
+        Self { kind, message: error.to_string(), error: Some(error) }
     }
 
     /// What went wrong, in one word.
     pub fn kind(&self) -> TeamErrorKind {
         self.kind
+    }
+
+    /// Whether the recorded run is parked: nothing of it has ended, and it goes on from its record.
+    pub fn is_parked(&self) -> bool {
+        self.kind == TeamErrorKind::Parked
+    }
+
+    /// Whether it is parked because it waits for a person.
+    pub fn is_waiting(&self) -> bool {
+        self.is_parked() && self.error.as_ref().is_some_and(|it| it.kind() == ErrorKind::Waiting)
     }
 
     /// The error of the start or of the run, with its report if a turn had begun.
@@ -62,7 +80,7 @@ impl TeamError {
     /// The outcome that this means for the run.
     pub fn outcome(&self) -> Outcome {
         match (self.kind, &self.error) {
-            (TeamErrorKind::Run, Some(error)) => error.outcome(),
+            (TeamErrorKind::Run | TeamErrorKind::Parked, Some(error)) => error.outcome(),
             (TeamErrorKind::Start, Some(error)) if was_denied(error) => Outcome::Denied,
             _ => Outcome::Failed,
         }
@@ -71,9 +89,18 @@ impl TeamError {
 
 /// Whether a hook refused what failed.
 fn was_denied(error: &Error) -> bool {
+    any_cause(error, Error::is_denied)
+}
+
+/// Whether a recorded run goes on later, from where this stopped it.
+fn parks(error: &Error) -> bool {
+    any_cause(error, Error::parks)
+}
+
+fn any_cause(error: &Error, is_it: fn(&Error) -> bool) -> bool {
     let mut cause = Some(error as &(dyn std::error::Error + 'static));
     while let Some(error) = cause {
-        if error.downcast_ref::<Error>().is_some_and(Error::is_denied) {
+        if error.downcast_ref::<Error>().is_some_and(is_it) {
             return true;
         }
         cause = error.source();

@@ -4,9 +4,11 @@ use crate::build::{Assembly, Built, HookPlace, selections, used_servers};
 use crate::card::Card;
 use crate::check::Loaded;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure_core::agent::Entrant;
 use tenure_core::hook::{Origin, Point, Policy};
+use tenure_core::tool::Effect;
 use tenure_hosts::mcp::McpSelection;
 
 /// An agent and everything that is called in its life (G12).
@@ -27,6 +29,9 @@ pub struct Explanation {
     pub remote: Option<ModelExplanation>,
     /// The tools that its model may ask for.
     pub tools: Vec<String>,
+    /// What a crash means for a call under way, by tool. Agents are not among them: their own calls
+    /// say it.
+    pub effects: BTreeMap<String, Effect>,
     /// The tool servers that it uses. Their tools are known once they are connected.
     pub servers: Vec<ServerExplanation>,
     /// The agents that it calls.
@@ -112,6 +117,9 @@ pub struct EntryExplanation {
     pub retries: u32,
     /// Whether it only observes.
     pub observes: bool,
+    /// Whether it is called again when a run goes on in another process.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub again_on_resume: bool,
     /// The agent whose guard it is, if it comes along from one that calls this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited: Option<String>,
@@ -169,11 +177,18 @@ fn explain(built: &Built, assembly: &Assembly, loaded: &Loaded) -> Explanation {
         remote: built.remote.clone(),
         servers: servers(card, loaded),
         tools: built.blueprint.tools().iter().map(|tool| tool.name.to_string()).collect(),
+        effects: effects(built),
         children: built.children.iter().map(ToString::to_string).collect(),
         max_steps: config.max_steps,
         use_history: config.use_history,
         points: points.collect(),
     }
+}
+
+fn effects(built: &Built) -> BTreeMap<String, Effect> {
+    let is_agent = |name: &str| built.blueprint.is_composite(name);
+    let own = built.blueprint.tools().iter().filter(|tool| !is_agent(&tool.name));
+    own.map(|tool| (tool.name.to_string(), tool.effect)).collect()
 }
 
 fn servers(card: &Card, loaded: &Loaded) -> Vec<ServerExplanation> {
@@ -216,6 +231,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         when: place.and_then(|place| place.when.clone()),
         retries: place.map_or(0, |place| place.retries),
         observes: entrant.observes,
+        again_on_resume: entrant.again_on_resume,
         inherited: inherited.map(str::to_owned),
     }
 }

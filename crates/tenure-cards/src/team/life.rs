@@ -1,12 +1,12 @@
 //! The life of a team: start in order, stop in reverse.
 
 use super::builder::environment;
-use super::{SHUTDOWN, Stage, Team, TeamError};
+use super::{Recording, SHUTDOWN, Stage, Team, TeamError};
 use crate::build::{Assembly, Built};
 use crate::check::Loaded;
 use crate::diagnostic::Severity;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tenure_core::agent::{Agent, Blueprint};
@@ -56,6 +56,8 @@ pub(super) struct Runs {
     tracker: TaskTracker,
     /// Told when the last one is over.
     idle: Notify,
+    /// Whether the one run that is recorded has begun.
+    recorded: AtomicBool,
 }
 
 /// One run that goes on. Its end is noticed however it ends.
@@ -72,6 +74,11 @@ impl Runs {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.tokens().insert(number, token.clone());
         OneRun { runs: self.clone(), number, token, _counted: self.tracker.token() }
+    }
+
+    /// Whether this is the first time that the recorded run begins.
+    pub(super) fn begin_recorded(&self) -> bool {
+        !self.recorded.swap(true, Ordering::AcqRel)
     }
 
     /// Holds a chat open, as a conversation does between its turns.
@@ -309,6 +316,10 @@ impl Team {
             if let Some(history) = &built.history {
                 let set = agent.set_history(history.clone());
                 set.map_err(|error| not_started(&built, &agent, error))?;
+            }
+            if let Some(Recording { steps, .. }) = &self.recording {
+                let recorded = agent.record(steps);
+                recorded.map_err(|error| not_started(&built, &agent, error))?;
             }
             if let Some(host) = &host {
                 host.join(agent.id(), "team");

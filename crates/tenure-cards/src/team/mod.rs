@@ -11,6 +11,7 @@ mod conversation;
 mod error;
 mod explain;
 mod life;
+mod recording;
 mod reload;
 mod run;
 mod servers;
@@ -22,6 +23,7 @@ pub use error::{TeamError, TeamErrorKind};
 pub use explain::{
     EntryExplanation, Explanation, ModelExplanation, PointExplanation, ServerExplanation,
 };
+pub use recording::Recording;
 pub use run::Run;
 
 use crate::build::{Assembly, Settings};
@@ -47,6 +49,8 @@ pub struct Team {
     loaded: Loaded,
     settings: Settings,
     python: Option<PythonConfig>,
+    /// Where its run is recorded, if it is.
+    recording: Option<Recording>,
     /// What was built to be looked at. Nothing of it is ever started.
     plan: Assembly,
     life: Mutex<Stage>,

@@ -30,11 +30,13 @@ impl Team {
     /// Asks an agent: the one that is named, else the one that [`entry`](Team::entry) finds.
     ///
     /// Runs may follow one another, and may go on at the same time: one whose agent is busy runs on
-    /// a fork of it.
+    /// a fork of it. A team that is [recorded](super::TeamBuilder::recorded) runs once; if the run
+    /// cannot go on here and now, the error [says so](TeamError::is_parked).
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the run; its ends run in the background.
+    /// Dropping the future cancels the run; its ends run in the background. A recorded run is parked
+    /// instead: it goes on from its record, and its ends wait for that.
     pub async fn run(
         &self,
         agent: Option<&str>,
@@ -65,18 +67,35 @@ impl Team {
     ) -> Result<Run, TeamError> {
         let name: Arc<str> = self.entry(agent)?.into();
         let (agent, one) = self.begin(&name)?;
-        let chat = Chat::new(fresh_id(), [agent.clone()]);
+        let recording = self.recording.as_ref();
+        let chat = match recording {
+            Some(recording) => {
+                let chat = Chat::new(recording.chat_id(), [agent.clone()]);
+                chat.record(&recording.steps);
+                chat
+            }
+            None => Chat::new(fresh_id(), [agent.clone()]),
+        };
         let begun = AtomicBool::new(false);
         let token = one.token.clone();
         let result = {
-            let mut running = std::pin::pin!(chat.run(async |chat| {
+            let running = chat.run(async |chat| {
                 begun.store(true, Ordering::Release);
-                let request = agent.request(input).in_chat(chat).cancel_on(&token);
+                let mut request = agent.request(input).in_chat(chat).cancel_on(&token);
+                if let Some(recording) = recording {
+                    request = request.recorded(&recording.turn());
+                }
                 match limit {
                     Some(limit) => request.limit(limit).handle().await,
                     None => request.handle().await,
                 }
-            }));
+            });
+            let mut running = std::pin::pin!(async {
+                match recording {
+                    Some(recording) => recording.drive(&chat, &agent, running).await,
+                    None => Ok(running.await),
+                }
+            });
             let mut cancelled = std::pin::pin!(token.cancelled());
             let mut told = false;
             std::future::poll_fn(|task| {
@@ -93,6 +112,7 @@ impl Team {
             .await
         };
         drop(one);
+        let result = result.map_err(TeamError::run)?;
         let chat_id: Arc<str> = chat.id().into();
         match (result.value, result.end.error) {
             (_, Some(error)) => Err(TeamError::run(error)),
@@ -116,6 +136,11 @@ impl Team {
     fn begin(&self, name: &str) -> Result<(Agent, OneRun), TeamError> {
         match &*self.stage() {
             Stage::Running(life) => match (life.agent(name), life.runs()) {
+                (Some(_), Some(runs)) if self.recording.is_some() && !runs.begin_recorded() => {
+                    Err(TeamError::not_running(
+                        "the team has had its recorded run; build another team for another run",
+                    ))
+                }
                 (Some(agent), Some(runs)) => Ok((agent, runs.begin())),
                 _ => Err(TeamError::choice(format!("there is no agent `{name}`"))),
             },

@@ -105,6 +105,13 @@ impl Blueprint {
         &self.0.tools.specs
     }
 
+    /// Whether a tool that the agent was built with is work of other agents, whose calls are their
+    /// own.
+    pub fn is_composite(&self, tool: &str) -> bool {
+        let tools = &self.0.tools;
+        tools.place(tool).is_some_and(|place| tools.at(place).0.is_composite())
+    }
+
     /// The tools that the model may ask for as of now: those it was built with, and those of its
     /// [sources](crate::tool::ToolSource).
     pub fn current_tools(&self) -> Arc<[Arc<ToolSpec>]> {
@@ -206,6 +213,8 @@ pub struct Entrant {
     pub observes: bool,
     /// Whether it is a parent's guard.
     pub inherited: bool,
+    /// Whether it is called again when a run goes on in another process.
+    pub again_on_resume: bool,
 }
 
 impl Entrant {
@@ -217,6 +226,7 @@ impl Entrant {
             limit: entry.limit(point),
             observes: entry.observes,
             inherited: entry.inherited,
+            again_on_resume: entry.again && point.decides(),
         }
     }
 }

@@ -193,7 +193,10 @@ pub(crate) async fn ask(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Resul
     let waiting = Waiting::begin(cx, batch).await;
     let result = match cx.site.steps() {
         Some(scope) => {
-            let name = crate::step::own_name(cx, batch, &ask.prompt);
+            // The words are part of the step's name, and that is written too.
+            let mut prompt = Value::from(&*ask.prompt);
+            scope.log().redact(&mut prompt);
+            let name = crate::step::own_name(cx, batch, prompt.as_str().unwrap_or_default());
             let key = scope.key("ask", &name, crate::step::fingerprint(&ask));
             recorded_answer(cx, batch, ask, scope, key).await
         }

@@ -79,8 +79,9 @@ pub(super) async fn call_tools(
     Ok(())
 }
 
-/// Runs every call at once. The first failure stops the others, unless it is a cancel: that
-/// reaches each of them, and each may take its grace. Says also which calls were answered.
+/// Runs every call at once. The first failure stops the others, unless it is a cancel, or the run
+/// is given up: that reaches each of them, and each may take its grace and its ends. Says also which
+/// calls were answered.
 async fn all_calls(
     site: &Site<'_>,
     turn: &Turn,
@@ -113,7 +114,7 @@ async fn all_calls(
                         Err(ended) => {
                             let result = ended.result(&calls[index]);
                             turn.rare().finished.lock().push((index, result));
-                            if ended.error.is_cancelled() {
+                            if ended.error.reaches_all() {
                                 cancelled = Some(ended.error);
                             } else {
                                 failed.get_or_insert(ended.error);
@@ -376,12 +377,13 @@ async fn as_step(
     let name = format!("{}:{}", call.name, call.id);
     let key = scope.key("tool", &name, fingerprint(call.arguments));
     let effect = batch.tools(cx.site).spec(call.name).map_or(Effect::default(), |it| it.effect);
-    let known = effect != Effect::AtMostOnce || is_first_attempt(scope, &key).await?;
+    let intent = StepKey { kind: "intent".into(), ..key.clone() };
+    let known = effect != Effect::AtMostOnce || is_first_attempt(scope, intent.clone()).await?;
     let effect = async {
         let before = batch.state.writes_of(batch.index).len();
         let result = match known {
             true => body.await,
-            false => unknown_outcome(batch, cx, call, body).await,
+            false => unknown_outcome(batch, cx, call, scope, intent, body).await,
         };
         let record = match &result {
             Ok(output) => {
@@ -407,23 +409,25 @@ async fn as_step(
 
 /// Says on record that the call is about to be made, and whether that had not been said before. If
 /// it had, and no result came of it, nobody knows whether the tool did what it was asked.
-async fn is_first_attempt(scope: &StepScope, call: &StepKey) -> Result<bool, Error> {
-    let key = StepKey { kind: "intent".into(), ..call.clone() };
+async fn is_first_attempt(scope: &StepScope, intent: StepKey) -> Result<bool, Error> {
     let mut first = false;
-    let intent = async {
+    let said = async {
         first = true;
         Ok(Value::Null)
     };
-    scope.log().step(key, Box::pin(intent)).await?;
+    scope.log().step(intent, Box::pin(said)).await?;
     Ok(first)
 }
 
 /// The process died while the tool was being called, and the tool must not be called twice: a
-/// person says what came of it.
+/// person says what came of it. Leave to call it once more is leave for one call: if the process
+/// dies in that one too, the person is asked again.
 async fn unknown_outcome(
     batch: Batch<'_>,
     cx: Cx<'_>,
     call: Called<'_>,
+    scope: &StepScope,
+    intent: StepKey,
     body: impl Future<Output = Result<ToolOutput, Error>> + Send,
 ) -> Result<ToolOutput, Error> {
     let name = call.name;
@@ -439,12 +443,20 @@ async fn unknown_outcome(
          what the model gets to read."
     ));
     let ask = ask.form(json!({ "tool": name, "call": call.id, "arguments": call.arguments }));
-    match crate::ask::ask(cx, Some(batch), ask).await? {
-        Answer::Approve => body.await,
-        Answer::Respond(text) if text.trim() == "again" => body.await,
-        Answer::Respond(text) => Ok(ToolOutput::text(text)),
-        Answer::Edit(value) => Ok(ToolOutput::from(value)),
-        Answer::Reject(why) => Ok(ToolOutput::error(format!("{unknown}; {why}"))),
+    let mut again = StepKey { ordinal: 0, ..intent.clone() };
+    again.name = format!("{}#{}/again", intent.name, intent.ordinal).into();
+    loop {
+        match crate::ask::ask(cx, Some(batch), ask.clone()).await? {
+            Answer::Respond(text) if text.trim() != "again" => return Ok(ToolOutput::text(text)),
+            Answer::Approve | Answer::Respond(_) => {
+                if is_first_attempt(scope, again.clone()).await? {
+                    return body.await;
+                }
+                again.ordinal += 1;
+            }
+            Answer::Edit(value) => return Ok(ToolOutput::from(value)),
+            Answer::Reject(why) => return Ok(ToolOutput::error(format!("{unknown}; {why}"))),
+        }
     }
 }
 

@@ -69,6 +69,13 @@ impl Point {
     pub const fn is_end(self) -> bool {
         matches!(self, Self::OnShutdown | Self::AfterChat | Self::AfterAgent)
     }
+
+    /// Whether what a hook decides there is recorded and taken from the record when a run goes on:
+    /// it is there that a hook may have to be called
+    /// [again](super::Registration::again_on_resume).
+    pub const fn decides(self) -> bool {
+        matches!(self, Self::BeforeChat | Self::BeforeAgent | Self::BeforeModel | Self::AfterModel)
+    }
 }
 
 impl fmt::Display for Point {

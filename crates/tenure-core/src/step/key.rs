@@ -13,7 +13,7 @@ pub struct StepKey {
     /// The scope it belongs to; empty for a turn that is the whole run. A clone's turn adds which
     /// step of its parent asked for it, the id of the call and the attempt: `1:call_7#0`.
     pub path: Arc<str>,
-    /// What kind of step: a hook point, `model`, `tool`, `intent`, `ask` or `step`.
+    /// What kind of step: a hook point, `model`, `tool`, `intent`, `ask`, `step` or `outcome`.
     pub kind: Arc<str>,
     /// The name of the hook or tool; of a question or a step, also who asks or takes it, and where.
     pub name: Arc<str>,
@@ -44,10 +44,10 @@ impl StepKey {
             && self.ordinal == other.ordinal
     }
 
-    /// Whether the step delivers an end: of a turn, of a chat, of an instance. Ends are delivered
-    /// also in a run that is given up.
+    /// Whether the step delivers an end: of a turn, of a chat, of an instance; or says what came of
+    /// something that is over. Ends are delivered also in a run that is given up.
     pub fn is_end(&self) -> bool {
-        matches!(&*self.kind, "after_agent" | "after_chat" | "on_shutdown")
+        matches!(&*self.kind, "after_agent" | "after_chat" | "on_shutdown" | "outcome")
     }
 
     /// A short name of this step of this run, the same in every attempt: what a person types to

@@ -24,15 +24,7 @@ pub struct MemoryStepLog {
 #[derive(Clone, Debug, Default)]
 struct Records {
     steps: Vec<(StepKey, Value)>,
-    scopes: Vec<Scope>,
-}
-
-/// A scope, and how many steps were recorded when it began and when it ended.
-#[derive(Clone, Debug)]
-struct Scope {
-    record: ScopeRecord,
-    began: usize,
-    end: Option<(ScopeEnd, usize)>,
+    scopes: Vec<(ScopeRecord, Option<ScopeEnd>)>,
 }
 
 impl MemoryStepLog {
@@ -54,21 +46,7 @@ impl MemoryStepLog {
     pub fn cut_after(&self, count: usize) -> Self {
         let mut records = self.records.lock().clone();
         records.steps.truncate(count);
-        records.scopes.iter_mut().for_each(|scope| scope.end = None);
-        let records = Arc::new(Mutex::new(records));
-        Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
-    }
-
-    /// The log as it was when the first `count` steps had just been recorded: what began later has
-    /// not begun, and what had ended before has ended.
-    #[must_use]
-    pub fn as_of(&self, count: usize) -> Self {
-        let mut records = self.records.lock().clone();
-        records.steps.truncate(count);
-        records.scopes.retain(|scope| scope.began < count);
-        for scope in &mut records.scopes {
-            scope.end = scope.end.filter(|(_, at)| *at < count);
-        }
+        records.scopes.iter_mut().for_each(|(_, end)| *end = None);
         let records = Arc::new(Mutex::new(records));
         Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
     }
@@ -80,8 +58,7 @@ impl MemoryStepLog {
 
     /// What began so far, in order, and how it ended if it did.
     pub fn scopes(&self) -> Vec<(ScopeRecord, Option<ScopeEnd>)> {
-        let scopes = &self.records.lock().scopes;
-        scopes.iter().map(|it| (it.record.clone(), it.end.map(|(end, _)| end))).collect()
+        self.records.lock().scopes.clone()
     }
 
     fn find(&self, key: &StepKey) -> Result<Option<Value>, Error> {
@@ -144,30 +121,35 @@ impl StepLog for MemoryStepLog {
     }
 
     fn begin<'a>(&'a self, scope: ScopeRecord) -> BoxFuture<'a, Result<(), Error>> {
-        let mut records = self.records.lock();
-        let began = records.steps.len();
-        match records.scopes.iter_mut().find(|it| it.record.id == scope.id) {
-            Some(known) => known.record.entered = known.record.entered.max(scope.entered),
-            None => records.scopes.push(Scope { record: scope, began, end: None }),
+        let scopes = &mut self.records.lock().scopes;
+        match scopes.iter_mut().find(|(known, _)| known.id == scope.id) {
+            Some((known, _)) => known.entered = known.entered.max(scope.entered),
+            None => scopes.push((scope, None)),
         }
         Box::pin(ready(Ok(())))
     }
 
-    fn end<'a>(&'a self, scope: &'a ScopeRecord, end: ScopeEnd) -> BoxFuture<'a, Result<(), Error>> {
-        let mut records = self.records.lock();
-        let now = records.steps.len();
-        if let Some(ended) = records.scopes.iter_mut().find(|it| it.record.id == scope.id) {
-            ended.end.get_or_insert((end, now));
+    fn end<'a>(
+        &'a self,
+        scope: &'a ScopeRecord,
+        end: ScopeEnd,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        if let Some(trouble) = self.trouble() {
+            return Box::pin(ready(Err(trouble)));
+        }
+        let scopes = &mut self.records.lock().scopes;
+        if let Some((_, ended)) = scopes.iter_mut().find(|(known, _)| known.id == scope.id) {
+            ended.get_or_insert(end);
         }
         Box::pin(ready(Ok(())))
     }
 
     fn unended(&self, path: &str) -> Vec<ScopeRecord> {
         let records = self.records.lock();
-        let left = records.scopes.iter().filter(|Scope { record, end, .. }| {
-            let is_here = record.kind == ScopeKind::Instance && &*record.path == path;
-            is_here && record.life < self.life && end.is_none()
+        let left = records.scopes.iter().filter(|(scope, end)| {
+            let is_here = scope.kind == ScopeKind::Instance && &*scope.path == path;
+            is_here && scope.life < self.life && end.is_none()
         });
-        left.map(|scope| scope.record.clone()).collect()
+        left.map(|(scope, _)| scope.clone()).collect()
     }
 }

@@ -19,6 +19,20 @@ pub enum Effect {
     AtMostOnce,
 }
 
+impl Effect {
+    /// Every effect.
+    pub const ALL: [Self; 3] = [Self::Idempotent, Self::Keyed, Self::AtMostOnce];
+
+    /// The effect's name as files spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idempotent => "idempotent",
+            Self::Keyed => "keyed",
+            Self::AtMostOnce => "at_most_once",
+        }
+    }
+}
+
 /// A tool's name, purpose, parameters and promises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -83,6 +83,26 @@ async fn g7_an_at_most_once_tool_that_may_have_run_is_not_run_again() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn g7_leave_to_call_it_once_more_is_leave_for_one_call() {
+    let (log, sent) = (MemoryStepLog::new(), Log::default());
+    resumed(sender(Effect::AtMostOnce, &sent), &log).await.1.unwrap();
+    let answering = |answer: &'static str| {
+        let asker = move |_: &PendingAsk| Some(Answer::Respond(answer.to_owned()));
+        after_the_call(Effect::AtMostOnce, &sent).on_ask(asker)
+    };
+    let died = died_after(&log, "intent");
+    sent.take();
+    resumed(answering("again"), &died).await.1.unwrap();
+    assert_eq!(sent.take().len(), 1);
+
+    // The process died in that call too, so the leave is used up.
+    let at = died.keys().iter().rposition(|key| &*key.kind == "intent").unwrap();
+    let (agent, output) = resumed(answering("it arrived"), &died.cut_after(at + 1)).await;
+    assert_eq!((output.unwrap(), sent.take().len()), ("done".to_owned(), 0));
+    assert_eq!(result_of(&agent), "it arrived");
+}
+
 /// The same agent in a process that finds the first answer of the model on record.
 fn after_the_call(effect: Effect, sent: &Log) -> AgentBuilder {
     let sent = sent.clone();

@@ -20,10 +20,14 @@ const MOST: usize = 64 * 1024;
 /// How long a pipe may stay open when the command itself has ended.
 const AFTERMATH: Duration = Duration::from_millis(100);
 
+/// Where a command finds the key of its call.
+const KEY: &str = "TENURE_IDEMPOTENCY_KEY";
+
 /// The tool `execute`: runs a command by `sh -c`, in a folder of its own choosing, and gives back
 /// what it wrote.
 ///
-/// The command sees the environment's allow-list and nothing on its standard input. Of each of its
+/// The command sees the environment's allow-list, the [key](ToolCx::idempotency_key) of the call as
+/// `TENURE_IDEMPOTENCY_KEY`, and nothing on its standard input. Of each of its
 /// two streams at most 64 KiB are given back; what is beyond is read and dropped. A command that
 /// ends with another code than 0 is an error that shows what it wrote. When its time is up, or the
 /// turn is cancelled, it is killed with its process group and everything that it started.
@@ -91,15 +95,16 @@ impl Tool for ShellTool {
             .limit(self.limit)
     }
 
-    async fn call(&self, _cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
         let Some(command) = arguments["command"].as_str().filter(|it| !it.trim().is_empty()) else {
             return Err(ToolError::new("argument `command` must be a shell command"));
         };
+        let environment = self.environment.clone().set(KEY, cx.idempotency_key());
         let launch = Launch {
             program: OsStr::new("sh"),
             args: &[OsStr::new("-c"), OsStr::new(command)],
             dir: &self.dir,
-            variables: self.environment.variables(),
+            variables: environment.variables(),
         };
         let mut process = Process::spawn(launch, &self.tracker)
             .map_err(|error| ToolError::new(format!("`sh` could not be started: {error}")))?;

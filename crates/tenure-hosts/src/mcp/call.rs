@@ -8,8 +8,8 @@ use super::{content, elicit};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, DEFAULT_MRTR_MAX_ROUNDS,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequiredResult,
-    InputResponses, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerResult,
+    InputResponses, MetaObject, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, RequestMetaObject, ServerResult,
 };
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
@@ -25,6 +25,9 @@ const READ_LIMIT: Duration = Duration::from_secs(60);
 /// The first pause before a server that asks for no input, only for another round, is asked again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
+/// Where in the `_meta` of a call its key is.
+const KEY: &str = "tenure/idempotencyKey";
+
 /// Calls a tool. The error says why there is no answer.
 ///
 /// What was sent is never sent again: nobody knows what became of it.
@@ -37,9 +40,11 @@ pub(super) async fn call(
     let link = server.link().await?;
     let mut open = link.calls.open();
     let (mut input_responses, mut request_state) = (None, None);
+    let meta = keyed(cx);
     let mut pause = FIRST_PAUSE;
     for _round in 0..DEFAULT_MRTR_MAX_ROUNDS {
         let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.meta = Some(meta.clone());
         params.arguments = arguments.as_object().cloned();
         params.input_responses = input_responses.take();
         params.request_state = request_state.take();
@@ -72,6 +77,13 @@ pub(super) async fn call(
         }
     }
     Err(format!("`{}` asked for input {DEFAULT_MRTR_MAX_ROUNDS} times", server.name()))
+}
+
+/// The key of the call, for a server that knows by it what it has done already.
+fn keyed(cx: &ToolCx<'_>) -> RequestMetaObject {
+    let mut meta = MetaObject::new();
+    meta.insert(KEY.to_owned(), cx.idempotency_key().into());
+    meta.into()
 }
 
 /// One request of a call, and what the server says until it answers.

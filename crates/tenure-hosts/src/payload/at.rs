@@ -53,6 +53,8 @@ pub(crate) enum At<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a ToolOutput>,
     },
+    /// A tool itself: which call of it this is.
+    Call { call_id: &'a str, idempotency_key: String },
     /// `on_transition`.
     Transition { from: Phase, to: Phase },
     /// A tool hook of fast-agent's, at whatever point it is called.
@@ -118,6 +120,10 @@ impl<'a> At<'a> {
             approved: cx.approved(),
             result: None,
         }
+    }
+
+    pub(crate) fn call(cx: &ToolCx<'a>) -> Self {
+        Self::Call { call_id: cx.call_id(), idempotency_key: cx.idempotency_key() }
     }
 
     /// A tool call that was made, as the second half of a wrap sees it.

@@ -39,6 +39,7 @@ pub(crate) fn encode(
         trace_id: cx.trace_id(),
         attempt: cx.attempt(),
         resumed: cx.resumed(),
+        delivery_id: cx.hook_type().is_end().then(|| cx.delivery_id()),
         config: ConfigPart {
             name: &config.name,
             description: &config.description,
@@ -75,6 +76,8 @@ struct Payload<'a> {
     trace_id: String,
     attempt: u32,
     resumed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery_id: Option<String>,
     config: ConfigPart<'a>,
     context: Option<&'a ExecutionContext>,
     state: BTreeMap<String, Value>,

@@ -21,6 +21,9 @@ struct Brief<'a> {
     attempt: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     resumed: bool,
+    /// Only ends are delivered again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a ExecutionContext>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -63,6 +66,7 @@ pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, buffer: &mut Vec<u8>) {
         trace_id: Some(cx.trace_id()).filter(|trace| !is_run(at, trace)),
         attempt: cx.attempt(),
         resumed: cx.resumed(),
+        delivery_id: cx.hook_type().is_end().then(|| cx.delivery_id()),
         context: cx.context(),
         state: cx.state_values(),
         chat_id: cx.chat_id(),

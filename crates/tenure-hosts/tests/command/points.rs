@@ -56,9 +56,9 @@ async fn every_point_is_told_what_it_is_about() {
     ];
     for (name, more) in [
         ("on_start", &[][..]),
-        ("on_shutdown", &["reason"]),
+        ("on_shutdown", &["reason", "delivery_id"]),
         ("before_chat", &["chat_id"]),
-        ("after_chat", &["chat_id", "outcome"]),
+        ("after_chat", &["chat_id", "outcome", "delivery_id"]),
         ("before_agent", &["chat_id", "input", "run_id"]),
         ("before_model", &["chat_id", "request", "step"]),
         ("wrap_model_callbefore", &["chat_id", "request", "step", "stage"]),
@@ -72,7 +72,7 @@ async fn every_point_is_told_what_it_is_about() {
             "wrap_tool_callafter",
             &["chat_id", "tool", "call_id", "arguments", "batch", "approved", "result", "stage"],
         ),
-        ("after_agent", &["chat_id", "outcome", "output", "usage"]),
+        ("after_agent", &["chat_id", "outcome", "output", "usage", "delivery_id"]),
         ("on_transition", &["from", "to"]),
     ] {
         let told = read(name);

@@ -26,6 +26,19 @@ async fn what_a_tool_answers_becomes_text() {
 }
 
 #[tokio::test]
+async fn a_call_carries_its_key() {
+    let ours = Ours::new("plain");
+    let lab = Lab::new([ours.server()]);
+    let agent = lab.started().await;
+    let meta = || json!({ "meta": "tenure/idempotencyKey" });
+    let first = call(&agent, "ours__echo", meta()).await;
+    let second = call(&agent, "ours__echo", meta()).await;
+    assert!(first.ends_with("//1/correlationId0"), "{first}");
+    assert_ne!(first, second, "every call has its own");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_huge_result_is_cut_and_says_so() {
     let ours = Ours::new("plain");
     let lab = Lab::new([ours.server()]);

@@ -95,7 +95,9 @@ FORM = {"type": "object", "required": ["name"],
 def call_tool(id, params):
     global failing_lists
     name, given = params["name"], params.get("arguments", {})
-    if name == "echo":
+    if name == "echo" and "meta" in given:
+        text(id, params["_meta"][given["meta"]])
+    elif name == "echo":
         text(id, given.get("text", ""))
     elif name == "pid":
         text(id, str(os.getpid()))

@@ -233,7 +233,8 @@ def turn(ctx):
     }
     assert_eq!(agent.state_value("count"), Some(json!(3)));
     assert_eq!(agent.state_value("seen"), Some(json!(["a", "b"])));
-    assert_eq!(agent.state_value("lock"), Some(json!({ "$live": "lock" })));
+    let lock = agent.state_value("lock").expect("it stands for the lock");
+    assert_eq!((&lock["$live"], &lock["by"]), (&json!("lock"), &json!("hooks.py:start")));
     agent.shutdown().await;
 }
 

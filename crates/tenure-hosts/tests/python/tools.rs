@@ -23,6 +23,9 @@ def big(): return "x" * 20_000_000
 async def with_ctx(ctx, what):
     ctx.state["asked"] = what
     return ctx.agent_name
+def keyed(ctx):
+    assert ctx.idempotency_key.endswith("//1/" + ctx.call_id), ctx.idempotency_key
+    return ctx.call_id
 def crash():
     import os
     os._exit(3)
@@ -35,6 +38,7 @@ def crash():
         (r#"listed {"n": 3}"#, r#"{"spots": [{"x": 3, "y": 3}], "none": null}"#),
         ("raises {}", "ValueError: no such city"),
         (r#"with_ctx {"what": "tea"}"#, "agent"),
+        ("keyed {}", "correlationId0"),
         ("crash {}", "exit code 3"),
         (r#"text {"who": "me"}"#, "TypeError"),
     ] {

@@ -97,6 +97,48 @@ def turn(ctx):
 }
 
 #[tokio::test]
+async fn a_live_object_that_was_lost_is_never_another_and_says_who_had_made_it() {
+    let lab = Lab::new(
+        r#"
+import os
+class Pool:
+    pass
+def turn(ctx):
+    if ctx.input == "crash":
+        os.abort()
+    if ctx.input == "fill":
+        ctx.state["pool"], ctx.state["plain"] = Pool(), 1
+    elif ctx.input == "other":
+        ctx.state["other"] = Pool()
+    elif ctx.input == "default":
+        return {"finish": str(ctx.state.get("pool", "no pool"))}
+    elif ctx.input == "keys":
+        return {"finish": " ".join(sorted(ctx.state))}
+    elif ctx.input == "remove":
+        del ctx.state["pool"]
+    else:
+        return {"finish": str(ctx.state.get("pool"))}
+"#,
+    );
+    let agent = lab.agent().with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("fill").await.expect("it goes on");
+    agent.run("crash").await.expect_err("it crashes");
+    agent.run("other").await.expect("it goes on");
+    let lost = agent.run("take").await.expect_err("it is lost").to_string();
+    for part in ["LostObject: `pool` is lost", "`hooks.py:turn`", "a Pool", "again_on_resume"] {
+        assert!(lost.contains(part), "{lost}");
+    }
+    for (text, said) in [("default", "no pool"), ("keys", "other plain")] {
+        assert_eq!(agent.run(text).await.expect("it finishes").output(), said);
+    }
+    assert_eq!(agent.state_value("pool").expect("it stands for it")["$live"], "Pool");
+    agent.run("remove").await.expect("it goes on");
+    assert_eq!(agent.run("take").await.expect("it is not there").output(), "None");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_hundred_coroutines_and_ten_sleeping_functions_run_side_by_side() {
     let lab = Lab::new(
         r#"

@@ -3,17 +3,20 @@
 //!
 //! [`compliance!`](crate::compliance!) makes a module of tests. The functions behind it are here,
 //! one per chapter of the contract; each takes a fresh agent, drives it through its life and panics
-//! with the promise that was broken.
+//! with the promise that was broken. [`memory`](fn@memory) does the same for a
+//! [`Memory`](tenure_core::memory::Memory).
 
 mod concurrency;
 mod errors;
 mod life;
+mod memory;
 mod ownership;
 mod suite;
 
 pub use concurrency::concurrency;
 pub use errors::{Calls, startup_failure};
 pub use life::{lifecycle, metrics, pausing, shutdown_before_startup};
+pub use memory::memory;
 pub use ownership::{cleanup, ownership};
 
 use tenure_core::life::AgentLifecycleProtocol;

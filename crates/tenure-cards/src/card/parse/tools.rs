@@ -1,12 +1,13 @@
 //! `function_tools` and `commands`.
 
-use crate::card::{CodeTool, FunctionTool, PluginCommand, present};
+use crate::card::{CodeTool, FunctionTool, PluginCommand, list_words, present};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hook::SpecScope;
-use crate::python::tool_spec;
+use crate::nearest::nearest;
+use crate::python::{Found, SaidEffect, tool_spec};
 use crate::source::{Node, Span, Value};
 use std::sync::Arc;
-use tenure_core::tool::ToolSpec;
+use tenure_core::tool::{Effect, ToolSpec};
 
 pub(super) fn read(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<FunctionTool> {
     let Some(node) = present(tree, "function_tools") else { return Vec::new() };
@@ -21,12 +22,13 @@ pub(super) fn read(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<FunctionTo
 }
 
 fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
-    let (text, span, code) = match &node.value {
-        Value::Text(text) => (scope.reader.expanded(text, node.span), node.span, None),
+    let (text, span, code, effect) = match &node.value {
+        Value::Text(text) => (scope.reader.expanded(text, node.span), node.span, None, None),
         Value::Map(_) => {
-            let fields = ["entrypoint", "variant", "code_arg", "language"];
+            let fields = ["entrypoint", "effect", "variant", "code_arg", "language"];
             scope.reader.only(node, "a function tool", &fields, Code::UnknownField);
             let code = variant(node, scope);
+            let effect = scope.effect(node);
             let Some(entry) = present(node, "entrypoint") else {
                 scope.reader.problem_help(
                     Code::MissingField,
@@ -36,7 +38,7 @@ fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
                 );
                 return None;
             };
-            (scope.reader.words_of("entrypoint", entry)?, entry.span, code)
+            (scope.reader.words_of("entrypoint", entry)?, entry.span, code, effect)
         }
         _ => {
             let wanted = "a spec `file.py:function` or a mapping with `entrypoint`";
@@ -44,7 +46,11 @@ fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
             return None;
         }
     };
-    tool(&text, span, code, scope)
+    let mut tool = tool(&text, span, code, scope)?;
+    if let Some(effect) = effect {
+        Arc::make_mut(&mut tool.spec).effect = effect;
+    }
+    Some(tool)
 }
 
 fn variant(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<CodeTool> {
@@ -76,6 +82,11 @@ impl SpecScope<'_, '_> {
     /// The tool that the function `text` names makes. What is wrong is reported.
     pub fn tool(&mut self, text: &str, span: Span) -> Option<FunctionTool> {
         tool(text, span, None, self)
+    }
+
+    /// What the field `effect` of a tool's table says: what a crash means for a call under way.
+    pub fn effect(&mut self, table: &Node) -> Option<Effect> {
+        self.reader.one_of(table, "effect", &Effect::ALL.map(|effect| (effect.as_str(), effect)))
     }
 }
 
@@ -117,6 +128,9 @@ fn tool(
         );
         return None;
     }
+    if let Some(said) = found.module().effect(found.function()) {
+        spec.effect = said_effect(said, name, &found, (file, span), scope)?;
+    }
     let takes = found.function().parameters.iter().map(|it| it.name.as_str().into()).collect();
     Some(FunctionTool {
         entrypoint: text.trim().to_owned(),
@@ -125,6 +139,40 @@ fn tool(
         code,
         span,
     })
+}
+
+/// The effect that the function's decorator says. What is wrong with it is reported.
+fn said_effect(
+    said: SaidEffect<'_>,
+    name: &str,
+    found: &Found,
+    (file, span): (&str, Span),
+    scope: &mut SpecScope<'_, '_>,
+) -> Option<Effect> {
+    let words = Effect::ALL.map(Effect::as_str);
+    let (message, at, help) = match said {
+        SaidEffect::Known(effect) => return Some(effect),
+        SaidEffect::Unknown(word, at) => {
+            let help = match nearest(word, words) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("use {}", list_words(&words, "or")),
+            };
+            let wanted = list_words(&words, "or");
+            (format!("the effect of `{name}` is `{word}`, but must be {wanted}"), at, help)
+        }
+        SaidEffect::Unreadable(at) => (
+            format!("the decorator of `{name}` says no effect that can be read"),
+            at,
+            "write the word itself, as in `@tenure.tool(effect=\"keyed\")`".to_owned(),
+        ),
+    };
+    let line = found.line(at);
+    scope.reader.report.push(
+        Diagnostic::new(Code::NotOneOf, scope.reader.source, span, message)
+            .label(format!("see line {line} of {file}"))
+            .help(help),
+    );
+    None
 }
 
 /// Says in the schema which parameter takes the code, and in which language. Whether there is such

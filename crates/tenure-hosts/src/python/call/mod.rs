@@ -201,12 +201,14 @@ impl Invocation<'_> {
     }
 
     fn tell(&self, told: Told<'_>, buffer: &mut Vec<u8>) {
+        let called = match (told, self.site) {
+            (Told::ToolInContext(_), Site::Tool(cx)) => At::call(&cx),
+            _ => At::Plain {},
+        };
         let (given, at): (Option<(&[u8], &Value)>, _) = match told {
             Told::Hook(at) => (None, Some(at)),
             Told::Tool(arguments) => (Some((b",\"tool\":", arguments)), None),
-            Told::ToolInContext(arguments) => {
-                (Some((b",\"tool\":", arguments)), Some(&At::Plain {}))
-            }
+            Told::ToolInContext(arguments) => (Some((b",\"tool\":", arguments)), Some(&called)),
             Told::Lifecycle(at) => (Some((b",\"lifecycle\":", &Value::Bool(true))), Some(at)),
             Told::Message(given) => (Some((b",\"message\":", given)), Some(&At::Plain {})),
         };

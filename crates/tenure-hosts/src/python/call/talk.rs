@@ -116,11 +116,11 @@ impl<'a> Talk<'a> {
         self.worker.answer(answer).await;
     }
 
-    /// What the function is told that asked in vain. One that was cancelled may only pass that on,
-    /// and then it is no failure of its own.
+    /// What the function is told that asked in vain. One that was cancelled, or whose run is parked,
+    /// may only pass that on, and then it is no failure of its own.
     fn refused(&self, q: u64, error: Error) -> Value {
         let answer = refusal(q, &error);
-        if error.is_cancelled() {
+        if error.is_cancelled() || error.parks() {
             lock(&self.given).insert(q, Err(error));
         }
         answer

@@ -294,6 +294,7 @@ class Context:
 
 
 PLAIN: dict[str, Any] = dict.fromkeys("run_id outcome error reason call_id batch chat_id".split())
+PLAIN.update(delivery_id=None, idempotency_key=None)
 PLAIN.update(attempt=1, resumed=False, approved=False)
 
 

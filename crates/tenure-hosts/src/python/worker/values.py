@@ -33,32 +33,91 @@ def lifted(owner: dict[str, Any], name: str, value: Any) -> Any:
     return value
 
 
+# Which worker this is. What lived in another one is never taken for something that lives here.
+LIFE = os.urandom(6).hex()
+UNSAID: Any = object()
+
+
 class Stored(dict[str, Any]):
-    """Values that outlive the call. Those that are not JSON stay alive in this worker."""
+    """Values that outlive the call. Those that are not JSON stay alive in this worker.
+
+    One that lived in another worker is not there, and whoever takes it all the same is told so.
+    """
 
     def __init__(self, values: dict[str, Any], live: dict[Any, Any]) -> None:
         super().__init__()
         self._live = live
         self._base: dict[str, str] = {}
+        self._lost: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
             if type(value) is dict and "$live" in value:
                 mark = self._mark(key, value)
                 if mark not in live:
-                    # It lives in another worker, or no more.
+                    self._lost[key] = value
                     continue
                 self[key] = live[mark]
             else:
                 self[key] = value
             self._base[key] = encode(value)
 
+    def __missing__(self, key: str) -> Any:
+        if key in self._lost:
+            raise self._loss(key)
+        raise KeyError(key)
+
+    def get(self, key: str, default: Any = UNSAID) -> Any:
+        if default is UNSAID:
+            return self[key] if key in self or key in self._lost else None
+        return super().get(key, default)
+
+    def pop(self, key: str, default: Any = UNSAID) -> Any:
+        if key in self._lost and key not in self:
+            loss = self._loss(key)
+            self._forget(key)
+            if default is UNSAID:
+                raise loss
+            return default
+        return super().pop(key) if default is UNSAID else super().pop(key, default)
+
+    def __delitem__(self, key: str) -> None:
+        if key in self._lost and key not in self:
+            self._forget(key)
+        else:
+            super().__delitem__(key)
+
+    def _loss(self, key: str) -> BaseException:
+        stand_in = self._lost[key]
+        loss: BaseException = tenure.LostObject(key, stand_in["$live"], stand_in.get("by"))
+        return loss
+
+    def _forget(self, key: str) -> None:
+        """Has a lost value removed with the next changes."""
+        del self._lost[key]
+        self._base[key] = ""
+
     def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
         """What a live value is kept under."""
-        return key
+        return key if stand_in.get("id") == LIFE else None
 
     def _keep(self, key: str, value: Any) -> dict[str, Any]:
         """Keeps a live value, and gives what stands in for it elsewhere."""
+        base = self._base.get(key)
+        if base is not None and base.startswith('{"$live":'):
+            stand_in: dict[str, Any] = json.loads(base)
+            if self._live.get(self._mark(key, stand_in)) is value:
+                return stand_in
+        stand_in = {"$live": type(value).__qualname__, "id": self._add(key, value)}
+        ctx = current.get()
+        if ctx is not None:
+            function = ctx._function
+            file = os.path.basename(files[function.file].path)
+            stand_in["by"] = f"{file}:{function.name}"
+        return stand_in
+
+    def _add(self, key: str, value: Any) -> str:
+        """Keeps a live value, and gives its id."""
         self._live[key] = value
-        return {"$live": type(value).__qualname__}
+        return LIFE
 
     def _drop(self, key: str) -> None:
         self._live.pop(key, None)
@@ -104,29 +163,24 @@ MOST_UNNAMED = 64
 
 
 class Shared(Stored):
-    """The variables of a chat. A live value has a number, and the chat says which one counts: if
-    what a call wrote is refused, the value from before is still the one."""
+    """The variables of a chat. A live value has an id, and the chat says which one counts: if what
+    a call wrote is refused, the value from before is still the one."""
 
     def __init__(self, values: dict[str, Any], live: dict[Any, Any]) -> None:
         super().__init__(values, live)
         if len(live) > MOST_UNNAMED:
             named = {it.get("id") for it in values.values() if type(it) is dict and "$live" in it}
-            for number in sorted(live)[:-MOST_UNNAMED]:
-                if number not in named:
-                    del live[number]
+            for id in list(live)[:-MOST_UNNAMED]:
+                if id not in named:
+                    del live[id]
 
     def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
         return stand_in.get("id")
 
-    def _keep(self, key: str, value: Any) -> dict[str, Any]:
-        base = self._base.get(key)
-        if base is not None and base.startswith('{"$live":'):
-            stand_in: dict[str, Any] = json.loads(base)
-            if self._live.get(stand_in.get("id")) is value:
-                return stand_in
-        number = next(numbered)
-        self._live[number] = value
-        return {"$live": type(value).__qualname__, "id": number}
+    def _add(self, key: str, value: Any) -> str:
+        id = f"{LIFE}-{next(numbered)}"
+        self._live[id] = value
+        return id
 
     def _drop(self, key: str) -> None:
         """It goes when no variable has stood for it for a while."""
@@ -138,14 +192,16 @@ class Variables:
     def __init__(self, data: Stored) -> None:
         self.data = data
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = UNSAID) -> Any:
         return self.data.get(key, default)
 
     def set(self, key: str, value: Any) -> None:
         self.data[key] = value
 
     def remove(self, key: str) -> bool:
-        return self.data.pop(key, self) is not self
+        was_there = key in self.data or key in self.data._lost
+        self.data.pop(key, None)
+        return was_there
 
     def __getitem__(self, key: str) -> Any:
         return self.data[key]
