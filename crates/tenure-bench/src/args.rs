@@ -1,7 +1,6 @@
 //! The command line.
 
-use crate::count::Path;
-use crate::figures::{FLOW, GROUPS, Group, HOSTS, MODELS, concurrent::Side};
+use crate::figures::{FLOW, GROUPS, Group, HOSTS, MODELS, STORE, concurrent::Side};
 use std::fmt::Write as _;
 
 /// Fewer rounds than this are for a quick look only.
@@ -11,11 +10,6 @@ pub(crate) enum Command {
     Help,
     /// Measures the figures of one of the sets.
     Figures(Set, Figures),
-    /// Does a path so many times and nothing else; for a tool that counts instructions.
-    Count {
-        path: Path,
-        iterations: usize,
-    },
     /// Prints what an idle instance weighs. Run as a child, so that nothing else is in the heap.
     IdleBytes,
     /// Prints the most memory that the concurrent runs took. Run as a child, likewise.
@@ -34,10 +28,11 @@ pub(crate) enum Set {
     Hosts,
     Models,
     Flow,
+    Store,
 }
 
 impl Set {
-    const ALL: [Self; 4] = [Self::Core, Self::Hosts, Self::Models, Self::Flow];
+    const ALL: [Self; 5] = [Self::Core, Self::Hosts, Self::Models, Self::Flow, Self::Store];
 
     pub(crate) fn groups(self) -> &'static [Group] {
         match self {
@@ -45,6 +40,7 @@ impl Set {
             Self::Hosts => &HOSTS,
             Self::Models => &MODELS,
             Self::Flow => &FLOW,
+            Self::Store => &STORE,
         }
     }
 
@@ -54,6 +50,7 @@ impl Set {
             Self::Hosts => "hosts",
             Self::Models => "models",
             Self::Flow => "flow",
+            Self::Store => "store",
         }
     }
 }
@@ -78,16 +75,16 @@ Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
        tenure-bench hosts [--json] [--rounds N] [--only NAME]
        tenure-bench models [--json] [--rounds N] [--only NAME]
        tenure-bench flow [--json] [--rounds N] [--only NAME]
-       tenure-bench count PATH ITERATIONS
+       tenure-bench store [--json] [--rounds N] [--only NAME]
 
   core          measure the lifecycle; exit code 1 if a figure is past its limit
   hosts         measure hooks in other processes and files, likewise; needs Python 3
   models        measure calls of providers and of MCP servers, likewise
   flow          measure chats of several agents, likewise
+  store         measure runs that survive, likewise; needs valgrind
     --json      one JSON object per line and figure; times in nanoseconds
     --rounds N  how many rounds the minimum is taken over ({ROUNDS}; below 150 for a quick look)
     --only NAME only this figure
-  count         do a path so many times, for a tool that counts instructions
 
 Figures:"
     );
@@ -95,10 +92,6 @@ Figures:"
         for name in set.groups().iter().flat_map(|group| group.names) {
             let _ = write!(help, "\n  {name} ({})", set.name());
         }
-    }
-    help.push_str("\n\nPaths to count:");
-    for path in Path::ALL {
-        let _ = write!(help, "\n  {}", path.name());
     }
     help
 }
@@ -109,19 +102,12 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Help);
     }
     match arguments.as_slice() {
-        [] => Err("say what to do: core, hosts, models, flow or count".to_owned()),
+        [] => Err("say what to do: core, hosts, models, flow or store".to_owned()),
         ["core", options @ ..] => figures(Set::Core, options),
         ["hosts", options @ ..] => figures(Set::Hosts, options),
         ["models", options @ ..] => figures(Set::Models, options),
         ["flow", options @ ..] => figures(Set::Flow, options),
-        ["count", path, iterations] => Ok(Command::Count {
-            path: Path::ALL
-                .into_iter()
-                .find(|known| known.name() == *path)
-                .ok_or_else(|| format!("there is no path `{path}` to count"))?,
-            iterations: number(iterations)?,
-        }),
-        ["count", ..] => Err("count takes a path and a number of iterations".to_owned()),
+        ["store", options @ ..] => figures(Set::Store, options),
         ["idle-bytes"] => Ok(Command::IdleBytes),
         ["peak", "base"] => Ok(Command::Peak(Side::Base)),
         ["peak", "tenure"] => Ok(Command::Peak(Side::Tenure)),
@@ -190,8 +176,7 @@ mod tests {
             ("hosts --only wrap_ratio", "no figure `wrap_ratio`"),
             ("models --only load_ratio", "no figure `load_ratio`"),
             ("flow --only mcp_ratio", "no figure `mcp_ratio`"),
-            ("count", "a path"),
-            ("count nothing 3", "no path `nothing`"),
+            ("store --only mcp_ratio", "no figure `mcp_ratio`"),
         ] {
             match parsed(line) {
                 Err(problem) => assert!(problem.contains(part), "{line}: {problem}"),
@@ -203,9 +188,8 @@ mod tests {
     #[test]
     fn help_names_every_figure() {
         let help = help();
-        for name in
-            GROUPS.iter().chain(&HOSTS).chain(&MODELS).chain(&FLOW).flat_map(|group| group.names)
-        {
+        let groups = GROUPS.iter().chain(&HOSTS).chain(&MODELS).chain(&FLOW).chain(&STORE);
+        for name in groups.flat_map(|group| group.names) {
             assert!(help.contains(name), "{name}");
         }
     }

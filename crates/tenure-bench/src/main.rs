@@ -13,6 +13,7 @@ mod figures;
 mod http;
 mod measure;
 mod process;
+mod raw;
 mod report;
 mod streams;
 
@@ -43,7 +44,6 @@ fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Help => println!("{}", args::help()),
         Command::Figures(set, wanted) => return figures(set, &wanted),
-        Command::Count { path, iterations } => count::run(path, iterations)?,
         Command::IdleBytes => println!("{}", figures::instances::idle_bytes()?),
         Command::Peak(side) => println!("{}", figures::concurrent::peak(side)?),
         Command::Echo { bare_in, bare_out } => echo::run(&bare_in, &bare_out)?,

@@ -79,6 +79,11 @@ impl Stop {
         Self { exit: Exit::Untrusted, message: message.into() }
     }
 
+    /// A person is waited for, and nothing else is done before.
+    pub(crate) fn waiting(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Waiting, message: message.into() }
+    }
+
     /// The code that `error` ends the program with.
     pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
         error.downcast_ref::<Stop>().map_or(Exit::Failed, |stop| stop.exit)

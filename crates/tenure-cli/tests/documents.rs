@@ -95,10 +95,12 @@ fn the_workflow_of_the_guide_runs() {
 fn the_guard_of_the_guide_asks_before_it_deploys() {
     let project = Project::of("hooks-in-files.md");
     let deploy = r#"***CALL_TOOL deploy {"target": "production"}"#;
-    let output = project.tenure(&["run", ".", "--trust", "-m", deploy]);
-    let said = told(&output);
-    assert_eq!(output.status.code(), Some(5), "nobody is there to be asked: {said}");
-    assert!(!said.contains("deployed to production"), "{said}");
+    for (more, code) in [(&["--no-store"][..], 5), (&[], 7)] {
+        let output = project.tenure(&[&["run", ".", "--trust", "-m", deploy], more].concat());
+        let said = told(&output);
+        assert_eq!(output.status.code(), Some(code), "nobody is there to be asked: {said}");
+        assert!(!said.contains("deployed to production"), "{said}");
+    }
     let deploy = r#"***CALL_TOOL deploy {"target": "staging"}"#;
     let output = project.tenure(&["run", ".", "--trust", "-m", deploy]);
     assert_eq!(

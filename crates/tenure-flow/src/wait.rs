@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use tenure_core::CancelToken;
+use tenure_core::{CancelToken, Error};
 
 /// Runs `work` to its end, and calls `cancel` once as soon as `cancelled` is over.
 ///
@@ -43,6 +43,32 @@ pub(crate) async fn unless_cancelled<T>(
         // The wait for it is over once and for all.
         is_cancelled = is_cancelled || cancelled.as_mut().poll(task).is_ready();
         if is_cancelled && !holds() { Poll::Ready(None) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Runs `work` until `stopped` says why it is not to go on; it is dropped then. While `holds` says so
+/// it is not dropped.
+pub(crate) async fn unless<T>(
+    mut work: impl Future<Output = T> + Unpin,
+    stopped: impl Future<Output = Error>,
+    holds: impl Fn() -> bool,
+) -> Result<T, Error> {
+    let mut stopped = pin!(stopped);
+    let mut why = None;
+    poll_fn(|task| {
+        if let Poll::Ready(value) = Pin::new(&mut work).poll(task) {
+            return Poll::Ready(Ok(value));
+        }
+        if why.is_none()
+            && let Poll::Ready(error) = stopped.as_mut().poll(task)
+        {
+            why = Some(error);
+        }
+        match &why {
+            Some(why) if !holds() => Poll::Ready(Err(why.clone())),
+            _ => Poll::Pending,
+        }
     })
     .await
 }

@@ -3,7 +3,7 @@
 //! panics is promised and tested.
 //!
 //! This is the crate to depend on. It re-exports the core, the macros and the models; those over the
-//! network with the feature `providers`.
+//! network with the feature `providers`, and runs that survive with the feature `store`.
 //!
 //! ```
 //! use tenure::models::Passthrough;
@@ -34,6 +34,9 @@ pub use tenure_core::*;
 pub use tenure_macros::{lifecycle, tool};
 #[doc(inline)]
 pub use tenure_models as models;
+#[cfg(feature = "store")]
+#[doc(inline)]
+pub use tenure_store as store;
 
 /// What most programs need.
 pub mod prelude {
@@ -85,6 +88,8 @@ mod guide {
     mod ownership {}
     #[doc = include_str!("../../../docs/program.md")]
     mod program {}
+    #[doc = include_str!("../../../docs/runs.md")]
+    mod runs {}
     #[doc = include_str!("../../../docs/testing.md")]
     mod testing {}
     #[doc = include_str!("../../../docs/watch.md")]

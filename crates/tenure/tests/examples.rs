@@ -194,9 +194,25 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 /// The example that needs a server, with a test of its own.
 const REMOTE: &str = "12_remote_model";
 
+/// The example that needs a store.
+const SURVIVE: (&str, &[&str]) = (
+    "13_survive",
+    &[
+        "a new run:",
+        "  booking day train with key …a",
+        "  booking night train with key …b",
+        "the first process died",
+        "a run was left unfinished; it goes on:",
+        "  booking night train with key …b",
+        "  the model is asked, 2 booked",
+        "Both trains are booked. (2 lives)",
+    ],
+);
+
 #[test]
 fn every_example_runs_and_prints_what_it_promises() {
-    for (name, lines) in EXAMPLES {
+    let survive = cfg!(feature = "store").then_some(&SURVIVE);
+    for (name, lines) in EXAMPLES.iter().chain(survive) {
         let output = run(name);
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -274,8 +290,8 @@ fn no_example_is_left_out_here() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
-    let remote = std::iter::once(REMOTE.to_owned());
-    let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).chain(remote).collect();
+    let others = [REMOTE, SURVIVE.0].map(str::to_owned);
+    let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).chain(others).collect();
     assert_eq!(written, listed);
 }
 

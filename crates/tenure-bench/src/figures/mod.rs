@@ -7,6 +7,7 @@ mod files;
 mod growth;
 mod hooks;
 pub(crate) mod instances;
+mod journal;
 mod mcp;
 mod network;
 mod python;
@@ -52,6 +53,15 @@ pub(crate) const HOSTS: [Group; 3] = [
 pub(crate) const MODELS: [Group; 2] = [
     Group { names: &["wire_ratio"], measure: wire::measure },
     Group { names: &["mcp_ratio"], measure: mcp::measure },
+];
+
+/// Runs that survive.
+pub(crate) const STORE: [Group; 5] = [
+    Group { names: &["append_ratio_1", "append_ratio_64"], measure: journal::append },
+    Group { names: &["off_ratio"], measure: journal::off },
+    Group { names: &["resume_ratio"], measure: journal::resume },
+    Group { names: &["store_growth_ratio"], measure: journal::growth },
+    Group { names: &["disk_growth_ratio"], measure: journal::disk },
 ];
 
 /// Workflows: chats of several agents.

@@ -10,6 +10,7 @@ Examples:
   tenure run hello -m \"hi\"             run it
   tenure chat hello                    talk to it
   tenure check                         find every mistake in the cards here
+  tenure show last                     see what happened in the last run
 
 Exit codes:
   0 ok   1 failed   2 usage   3 check found errors   4 not trusted   5 denied
@@ -25,6 +26,8 @@ Examples:
   tenure run greeter.md -m hi --watch  run it again whenever a file of it changes
   tenure run workflows/story           run a workflow; `tenure run story` in its project
   tenure run . --workflow story -m \"a storm\" --user ada --seed 7
+  tenure run --resume                  go on with every run here that did not finish
+  tenure run --continue -m \"and then?\" another message in the last conversation
 
 The answer goes to standard output, progress to standard error. Before anything of a project is
 executed for the first time you are shown what that would be, and asked. Ctrl-C once stops the run
@@ -32,13 +35,18 @@ and lets its shutdown hooks finish; twice kills.
 
 A workflow is a folder with an orchestrator file. What its agents say goes to standard output as it
 comes, each under its name; with --quiet only the last of it does. A person who is to speak is asked
-in the terminal. Without one the chat is paused there, with exit code 7.";
+in the terminal. Without one the chat is paused there, with exit code 7.
+
+In a project with a tenure.toml runs are recorded. One whose process died goes on with --resume, and
+what was finished is not done again. A question that nobody is there to answer is kept, and the run
+waits, with exit code 7, until there is an answer: `tenure answer`.";
 
 pub(super) const CHAT: &str = "\
 Examples:
   tenure chat                          the agent of this directory
   tenure chat agents/ --agent editor
   tenure chat agents/ --watch          edit its files while you talk to it
+  tenure chat --continue               go on where the last conversation ended
   printf 'hi\\nbye\\n' | tenure chat greeter.md
 
 Enter sends. For a new line: Alt-Enter, Ctrl-J, or a backslash before Enter; a code fence (```) is

@@ -2,10 +2,18 @@
 //!
 //! Parsing only. What an argument means for the files on disk is the business of the commands.
 
+mod earlier;
 mod help;
+mod help_look;
+mod look;
 mod workflow;
 mod yes;
 
+pub(crate) use earlier::{Earlier, Recording, Which};
+pub(crate) use look::{
+    Asks, Backup, Compact, Db, DbAction, Events, Export, ExportFormat, GivenAnswer, OfStore,
+    Replay, Restart, Runs, Show, StatusName, StopRun, Tail, Verify,
+};
 pub(crate) use workflow::OfWorkflow;
 pub(crate) use yes::Yes;
 
@@ -25,6 +33,7 @@ pub(crate) struct Args {
 
 /// What the program can do.
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of them, as long as the program runs")]
 pub(crate) enum Command {
     /// Run an agent from its card, or a workflow from its folder, and print the answer.
     #[command(after_help = help::RUN)]
@@ -47,6 +56,42 @@ pub(crate) enum Command {
     /// Watch a small team at work: no key, no network, a few seconds.
     #[command(after_help = help::DEMO)]
     Demo(Demo),
+    /// List the runs that are on record.
+    #[command(after_help = help_look::RUNS)]
+    Runs(Runs),
+    /// Show what happened in a run, step by step.
+    #[command(after_help = help_look::SHOW)]
+    Show(Show),
+    /// Follow a run, or all of them, as they go.
+    #[command(after_help = help_look::TAIL)]
+    Tail(Tail),
+    /// Print the records of a run.
+    #[command(after_help = help_look::EVENTS)]
+    Events(Events),
+    /// List the questions that wait for an answer.
+    #[command(after_help = help_look::ASKS)]
+    Asks(Asks),
+    /// Answer a question, from any terminal, whether or not its run goes on.
+    #[command(after_help = help_look::ANSWER)]
+    Answer(GivenAnswer),
+    /// Have a run cancelled, in good order.
+    #[command(after_help = help_look::CANCEL)]
+    Cancel(StopRun),
+    /// End a run at once, without waiting for its hooks.
+    #[command(after_help = help_look::KILL)]
+    Kill(StopRun),
+    /// Hold a run's record against the code as it is now.
+    #[command(after_help = help_look::REPLAY)]
+    Replay(Replay),
+    /// Begin a new run with the record of another one, up to a step.
+    #[command(after_help = help_look::RESTART)]
+    Restart(Restart),
+    /// Write what is on record of a run to a file, for programs or to read.
+    #[command(after_help = help_look::EXPORT)]
+    Export(Export),
+    /// Check, copy or shrink the file that runs are recorded in.
+    #[command(after_help = help_look::DB)]
+    Db(Db),
     /// Look after which projects may execute their hooks and tools.
     #[command(after_help = help::TRUST)]
     Trust(Trust),
@@ -64,9 +109,13 @@ pub(crate) enum Command {
 /// `tenure run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Run {
-    /// A card, a directory of cards, or the folder (or name) of a workflow.
-    #[arg(value_name = "CARD|DIR|WORKFLOW")]
-    pub(crate) path: PathBuf,
+    /// A card, a directory of cards, or the folder (or name) of a workflow. What is on record needs
+    /// none.
+    #[arg(
+        value_name = "CARD|DIR|WORKFLOW",
+        required_unless_present_any = ["resume", "abandon", "goes_on"]
+    )]
+    pub(crate) path: Option<PathBuf>,
     /// What to say to the agent; without it the message is read from standard input. A workflow needs
     /// none, and reads standard input only if the user begins.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -98,6 +147,12 @@ pub(crate) struct Run {
     /// What only workflows know.
     #[command(flatten)]
     pub(crate) of_workflow: OfWorkflow,
+    /// Where it is recorded.
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+    /// What was recorded before.
+    #[command(flatten)]
+    pub(crate) earlier: Earlier,
 }
 
 /// `tenure chat`.
@@ -124,6 +179,18 @@ pub(crate) struct Chat {
     /// What is approved without asking.
     #[command(flatten)]
     pub(crate) yes: Yes,
+    /// Go on with an earlier conversation with the agent; without its id with the last one.
+    #[arg(
+        long = "continue",
+        value_name = "THREAD",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with = "no_store"
+    )]
+    pub(crate) goes_on: Option<String>,
+    /// Where it is kept.
+    #[command(flatten)]
+    pub(crate) recording: Recording,
 }
 
 /// `tenure check`.

@@ -1,5 +1,6 @@
 //! A run that is over: its answer, its exit code, and what is said about it.
 
+use super::recorded::Kept;
 use crate::exit::Exit;
 use crate::terminal::sink::print_answer;
 use crate::terminal::style::{BAD, WARN, paint};
@@ -14,6 +15,8 @@ use tenure_core::drive::TurnReport;
 use tenure_core::hook::{HookFailure, Limit};
 use tenure_core::{Error, Outcome};
 
+/// How a line about a failure begins.
+pub(super) const ERROR: &str = "error:";
 /// What a turn says whose time was up.
 const TURN_TIMED_OUT: &str = "the turn did not end within its limit";
 /// Why a run is denied that went on without an answer.
@@ -39,6 +42,7 @@ impl fmt::Display for Bound {
 }
 
 /// How the team was driven, and where to.
+#[derive(Default)]
 pub(super) struct Drove {
     /// `None` if it was stopped before it began.
     pub(super) result: Option<Result<Run, TeamError>>,
@@ -46,6 +50,8 @@ pub(super) struct Drove {
     pub(super) failures: Vec<HookFailure>,
     /// The limit that held at the end.
     pub(super) bound: Option<Bound>,
+    /// Whether somebody wanted it stopped at once, without its ends.
+    pub(super) killed: bool,
 }
 
 /// A run that is over.
@@ -54,12 +60,29 @@ pub(super) struct Ended {
     drove: Drove,
     stopped: Option<Exit>,
     unanswered: bool,
+    kept: Option<Kept>,
     screen: Screen,
 }
 
 impl Ended {
     pub(super) fn new(agent: &str, drove: Drove, stopped: Option<Exit>, screen: Screen) -> Self {
-        Self { agent: agent.to_owned(), drove, stopped, unanswered: false, screen }
+        let (agent, unanswered, kept) = (agent.to_owned(), false, None);
+        Self { agent, drove, stopped, unanswered, kept, screen }
+    }
+
+    /// What is on record of it.
+    pub(super) fn on_record(mut self, kept: Option<Kept>) -> Self {
+        self.kept = kept;
+        self
+    }
+
+    /// What is on record of it.
+    pub(super) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
+    fn parked(&self) -> Option<&Kept> {
+        self.kept().filter(|kept| kept.is_parked())
     }
 
     /// A question came up that nobody could answer: that is a denial, however the turn went on.
@@ -70,15 +93,17 @@ impl Ended {
 
     /// The code that the program ends with. A signal counts before everything else.
     pub(super) fn exit(&self) -> Exit {
-        match self.stopped {
-            Some(cause) => cause,
-            None if self.unanswered => Exit::Denied,
-            None => Exit::from(self.outcome()),
+        match (self.stopped, self.kept().and_then(Kept::exit)) {
+            (Some(cause), _) => cause,
+            (None, Some(exit)) => exit,
+            (None, None) if self.unanswered => Exit::Denied,
+            (None, None) => Exit::from(self.outcome()),
         }
     }
 
     fn outcome(&self) -> Outcome {
         match &self.drove.result {
+            None if self.drove.killed => Outcome::Abandoned,
             None if self.stopped == Some(Exit::TimedOut) => Outcome::TimedOut,
             None => Outcome::Cancelled,
             Some(Ok(_)) => Outcome::Ok,
@@ -108,8 +133,14 @@ impl Ended {
 
     /// Why it did not end well, in words that say who decided it and what to do.
     fn said(&self) -> Option<String> {
+        if let Some(kept) = self.parked() {
+            return kept.why();
+        }
         let Some(error) = self.error() else {
             return match self.outcome() {
+                Outcome::Abandoned => {
+                    Some("the run was stopped at once, and no hook was told".into())
+                }
                 Outcome::TimedOut => self.drove.bound.map(|bound| format!("{bound}")),
                 _ => None,
             };
@@ -153,7 +184,11 @@ impl Ended {
     pub(super) fn complain(&self) {
         let said = self.said();
         if let Some(said) = &said {
-            print_plain(&format!("{} {}", paint(BAD, "error:"), clean_block(said)));
+            let head = match self.parked().map(Kept::head) {
+                Some(head) if head != ERROR => paint(WARN, head),
+                _ => paint(BAD, ERROR),
+            };
+            print_plain(&format!("{head} {}", clean_block(said)));
         }
         if self.screen.is_quiet() {
             return;
@@ -169,7 +204,8 @@ impl Ended {
     /// Prints the answer on standard output, if there is one: as it is into files and pipes, and
     /// without what could steer it on a terminal.
     pub(super) fn answer(&self) -> Result<()> {
-        let Some(run) = self.run() else { return Ok(()) };
+        // What is parked has no answer yet.
+        let Some(run) = self.run().filter(|_| self.parked().is_none()) else { return Ok(()) };
         let is_seen = std::io::stdout().is_terminal();
         let text = if is_seen { clean_block(&run.output) } else { run.output.clone() };
         Ok(print_answer(&text)?)
@@ -184,17 +220,22 @@ impl Ended {
     pub(super) fn to_json(&self) -> Value {
         let report = self.report();
         let failures: Vec<_> = self.failures().collect();
-        json!({
+        let run = self.run().filter(|_| self.parked().is_none());
+        let mut line = json!({
             "type": "result",
             "agent": self.agent,
             "outcome": self.outcome().as_str(),
-            "output": self.run().map(|run| &run.output),
+            "output": run.map(|run| &run.output),
             "error": self.said().or_else(|| self.unanswered.then(|| UNANSWERED.to_owned())),
             "usage": report.map(|report| report.usage),
             "steps": report.map(|report| report.steps),
             "duration_ms": report.map(|report| report.duration.as_secs_f64() * 1000.0),
             "failures": failures,
             "exit_code": self.exit().code(),
-        })
+        });
+        if let Some(kept) = self.kept() {
+            kept.to_json(&mut line);
+        }
+        line
     }
 }

@@ -12,6 +12,7 @@ use tenure_cards::team::{
     EntryExplanation, Explanation, ModelExplanation, PointExplanation, ServerExplanation, Team,
 };
 use tenure_core::hook::{Limit, Origin, Point, Policy};
+use tenure_core::tool::Effect;
 
 /// The hook that asks the person in a workflow.
 const ASKS_PERSON: &str = "ask_person";
@@ -57,7 +58,8 @@ pub(super) fn text(agent: &Explanation) -> String {
     let mut text = format!("{name}  {}\n", paint(DIM, head));
     let mut about = vec![format!("model {}", model_of(agent))];
     if !agent.tools.is_empty() {
-        about.push(format!("tools {}", agent.tools.join(", ")));
+        let tools: Vec<_> = agent.tools.iter().map(|tool| tool_of(agent, tool)).collect();
+        about.push(format!("tools {}", tools.join(", ")));
     }
     about.push(format!("at most {} model calls", agent.max_steps));
     text.push_str(&format!("  {}\n", paint(DIM, exact(&about.join(" · ")))));
@@ -66,6 +68,14 @@ pub(super) fn text(agent: &Explanation) -> String {
     }
     text.push_str(&points(&agent.points));
     text
+}
+
+/// A tool, and what a crash means for a call of it, if that is said.
+fn tool_of(agent: &Explanation, tool: &str) -> String {
+    match agent.effects.get(tool) {
+        Some(effect) if *effect != Effect::default() => format!("{tool} ({})", effect.as_str()),
+        _ => tool.to_owned(),
+    }
 }
 
 /// What is called at each point, for people.
@@ -143,6 +153,9 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
     }
     if entry.observes {
         rest.push("only observes".to_owned());
+    }
+    if entry.again_on_resume {
+        rest.push("again on resume".to_owned());
     }
     if let Some(parent) = &entry.inherited {
         rest.push(format!("guard of {parent}, when it calls this agent"));

@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 mod admission;
+mod asked;
+mod cards;
 mod chat;
 mod check;
 mod completions;
@@ -10,8 +12,11 @@ mod dump;
 mod ended;
 mod explain;
 mod files;
+mod ground;
 mod init;
+mod look;
 mod project;
+mod recorded;
 mod reload;
 mod run;
 mod schema;
@@ -35,6 +40,18 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Dump(args) => dump::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Runs(args) => look::runs(&args),
+        Command::Show(args) => look::show(&args),
+        Command::Tail(args) => look::tail(&args),
+        Command::Events(args) => look::events(&args),
+        Command::Asks(args) => look::asks(&args),
+        Command::Answer(args) => look::answer(&args),
+        Command::Cancel(args) => look::cancel(&args),
+        Command::Kill(args) => look::kill(&args),
+        Command::Replay(args) => look::replay(&args),
+        Command::Restart(args) => look::restart(&args),
+        Command::Export(args) => look::export(&args),
+        Command::Db(args) => look::db(&args),
         Command::Trust(args) => trust::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),

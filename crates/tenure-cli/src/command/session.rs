@@ -1,19 +1,24 @@
 //! One run, from the start of the first agent to the end of the last.
 
 use super::ended::{Bound, Drove, Ended};
+use super::ground::{After, Ground, Shown};
+use super::recorded::{Kept, Life};
 use crate::exit::Exit;
 use crate::kill::kill_descendants;
 use crate::signal::{self, Press, Stopper};
 use crate::terminal::style::{WARN, paint};
 use crate::terminal::{Screen, fresh_line, hurry, restore_terminal};
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 use std::time::Duration;
 use tenure_cards::check::Loaded;
 use tenure_cards::diagnostic::Report;
-use tenure_cards::team::{Run, Team, TeamError};
+use tenure_cards::team::{Run, Team, TeamError, TeamErrorKind};
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::Limit;
+use tenure_core::message::History;
+use tenure_core::{Error, Outcome};
 use tokio::time::Instant;
 
 /// What a run says beside its cards.
@@ -58,6 +63,19 @@ impl Session {
         Ok(Self { team: builder.build()?, bus, screen, stopper, timeout: wishes.timeout })
     }
 
+    /// The same agents again, in a run that is on record.
+    pub(super) fn on_record(self, life: &Life, asker: impl Asker) -> Result<Self, Report> {
+        let Self { team, bus, screen, stopper, timeout } = self;
+        let model = team.model_override().map(str::to_owned);
+        let mut builder = Team::builder(team.loaded().clone()).events(&bus).on_ask(asker);
+        builder = builder.recorded(life.recording()).memory(life.memory()).now(life.date());
+        if let Some(model) = model {
+            builder = builder.model_override(model);
+        }
+        screen.shows(life.run());
+        Ok(Self { team: builder.build()?, bus, screen, stopper, timeout })
+    }
+
     pub(super) fn team(&self) -> &Team {
         &self.team
     }
@@ -65,40 +83,63 @@ impl Session {
     /// Starts the agents, runs the turn, stops the agents: the last also if anything before fails,
     /// times out, or is stopped by a signal.
     pub(super) fn run(self, agent: &str, message: String) -> Result<Ended> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .context("the runtime cannot be started")?;
+        let ground = Ground::new(&self.screen)?;
+        let ended = self.run_on(&ground, After::Nothing, agent, message, None);
+        ground.leave();
+        Ok(ended)
+    }
+
+    /// The same where other runs may follow, and where it may be on record.
+    pub(super) fn run_on(
+        self,
+        ground: &Ground,
+        after: After,
+        agent: &str,
+        message: String,
+        life: Option<&Life>,
+    ) -> Ended {
         let Self { team, bus, screen, stopper, timeout } = self;
-        let watch = screen.watch(&bus, runtime.handle());
-        listen(&screen, &stopper)?;
+        let watch = screen.watch(&bus, ground.handle());
+        ground.show(&screen);
         let task = Task { agent, message, timeout };
-        let outcome = runtime.block_on(drive(&team, &stopper, task));
-        stopper.ended();
+        let cancel = life.map(Life::cancel);
+        let (drove, kept) = ground.drive(&stopper, cancel, async {
+            match life {
+                Some(life) => {
+                    let (drove, kept) = live(&team, &stopper, task, life).await;
+                    (drove, Some(kept))
+                }
+                None => (drive(&team, &stopper, task, &mut Talked::default()).await, None),
+            }
+        });
+        if drove.killed {
+            // Nobody is told anything any more, and those that would be are gone.
+            std::mem::forget(team);
+        }
+        ground.run_ended(after);
         watch.end();
-        // What is left belongs to nobody any more, and must not hold up the end of the program.
-        runtime.shutdown_background();
-        Ok(Ended::new(agent, outcome, stopper.cause(), screen))
+        let stopped = stopper.cause().or(ground.stopped());
+        Ended::new(agent, drove, stopped, screen).on_record(kept)
     }
 }
 
 /// Lets signals stop what runs: the first one in an orderly way, the second one at once.
-pub(super) fn listen(screen: &Screen, stopper: &Stopper) -> Result<()> {
-    let told = screen.clone();
+pub(super) fn listen(shown: &Shown, stopper: &Stopper) -> Result<()> {
+    let told = shown.clone();
     let first = move |exit| {
         hurry();
-        told.announce(stopping(exit));
+        told.now().announce(stopping(exit));
     };
-    let told = screen.clone();
+    let told = shown.clone();
     let pressed = move |press| {
         if let Some(text) = pressed(press) {
-            told.announce(paint(WARN, text));
+            told.now().announce(paint(WARN, text));
         }
     };
-    let drawn = screen.clone();
+    let drawn = shown.clone();
     let kill = move || {
         // First: of those that are killed there is nothing to tell any more.
-        drawn.wipe();
+        drawn.now().wipe();
         kill_descendants();
         restore_terminal();
         fresh_line();
@@ -106,7 +147,71 @@ pub(super) fn listen(screen: &Screen, stopper: &Stopper) -> Result<()> {
     signal::watch(stopper.clone(), pressed, first, kill).context("signals cannot be listened to")
 }
 
-async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
+/// What the agent has of a conversation, before the turn and after it.
+#[derive(Default)]
+struct Talked {
+    before: Option<History>,
+    after: Option<History>,
+}
+
+/// Drives one life of a recorded run, and puts on record what came of it.
+async fn live(team: &Team, stopper: &Stopper, task: Task<'_>, life: &Life) -> (Drove, Kept) {
+    let agent = task.agent.to_owned();
+    let before = match life.history(&agent) {
+        Ok(before) => before,
+        Err(error) => {
+            // Nothing has begun, and nothing ends: it is for somebody to look at.
+            let kept = life.finish(Err(Error::store(format!("{error:#}")))).await;
+            return (Drove::default(), kept);
+        }
+    };
+    let mut talked = Talked { before, after: None };
+    let drove = tokio::select! {
+        biased;
+        () = life.killed() => None,
+        drove = drive(team, stopper, task, &mut talked) => Some(drove),
+    };
+    let Some(drove) = drove else {
+        kill_descendants();
+        let kept = life.finish(Err(Error::abandoned())).await;
+        return (Drove { killed: true, ..Drove::default() }, kept);
+    };
+    let mut result = came_of(&drove, life);
+    if !result.as_ref().is_err_and(Error::parks)
+        && let Some(history) = &talked.after
+        && let Err(error) = life.save(&agent, history).await
+    {
+        result = Err(error);
+    }
+    let kept = life.finish(result).await;
+    (drove, kept)
+}
+
+/// What came of a life, as it is put on record.
+fn came_of(drove: &Drove, life: &Life) -> Result<Value, Error> {
+    if let Some(trouble) = life.trouble() {
+        return Err(trouble);
+    }
+    match &drove.result {
+        None => Err(Error::cancelled()),
+        Some(Ok(run)) => Ok(Value::from(&*run.output)),
+        Some(Err(error)) => Err(of_team(error)),
+    }
+}
+
+/// Why a team failed, as an error of its run.
+pub(super) fn of_team(error: &TeamError) -> Error {
+    match (error.kind(), error.error()) {
+        (TeamErrorKind::Run, Some(error)) => error.clone(),
+        (TeamErrorKind::Parked, Some(cause)) if cause.parks() => cause.clone(),
+        (TeamErrorKind::Parked, _) => Error::store(error.to_string()),
+        // A start that failed tells it all by itself.
+        _ if error.outcome() == Outcome::Denied => Error::denied(error.to_string()),
+        _ => Error::invalid(error.to_string()),
+    }
+}
+
+async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>, talked: &mut Talked) -> Drove {
     let deadline = task.timeout.map(|limit| (limit, Instant::now() + limit.duration()));
     let whole = task.timeout.map(Bound::Run);
     let time_is_up = async {
@@ -125,12 +230,12 @@ async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
     match started {
         Some(Ok(())) => {}
         Some(Err(error)) => {
-            return Drove { result: Some(Err(error)), failures: Vec::new(), bound: None };
+            return Drove { result: Some(Err(error)), ..Drove::default() };
         }
         // The start was dropped; it is rolled back in the background, and that is waited for.
         None => {
             team.settled().await;
-            return Drove { result: None, failures: Vec::new(), bound: whole };
+            return Drove { bound: whole, ..Drove::default() };
         }
     }
     let agents: Vec<_> = team.agents().iter().filter_map(|name| team.agent(name)).collect();
@@ -143,11 +248,20 @@ async fn drive(team: &Team, stopper: &Stopper, task: Task<'_>) -> Drove {
             stopper.stop(Exit::TimedOut);
             None
         }
-        None => Some(converse(team, stopper, task, left).await),
+        None => {
+            let agent = task.agent.to_owned();
+            let set = talked.before.take().map(|before| team.set_history(&agent, before));
+            let result = match set {
+                Some(Err(error)) => Err(error),
+                _ => converse(team, stopper, task, left).await,
+            };
+            talked.after = team.history(&agent);
+            Some(result)
+        }
     };
     team.shutdown().await;
     let failures = agents.iter().flat_map(|agent| agent.failures()).collect();
-    Drove { result, failures, bound }
+    Drove { result, failures, bound, killed: false }
 }
 
 /// What bounds the turn, and how much time that leaves: the shorter one of what is left for the run
@@ -252,7 +366,7 @@ mod tests {
             let stopper = Stopper::default();
             stopper.stop(Exit::Terminated);
             let task = Task { agent: "a", message: "hi".to_owned(), timeout: None };
-            let drove = drive(&team, &stopper, task).await;
+            let drove = drive(&team, &stopper, task, &mut Talked::default()).await;
             assert!(drove.result.is_none());
             assert!(team.agent("a").is_none(), "it was never started");
         });

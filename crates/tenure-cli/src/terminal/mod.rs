@@ -19,7 +19,7 @@ mod reasons;
 mod record;
 mod screen;
 pub(crate) mod sink;
-mod size;
+pub(crate) mod size;
 mod speech;
 mod stream;
 pub(crate) mod style;

@@ -20,8 +20,8 @@ use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
-use tenure_core::InstanceId;
 use tenure_core::event::{Event, EventBus, Received, Subscriber};
+use tenure_core::{InstanceId, RunId};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
@@ -84,6 +84,8 @@ struct Stage {
     /// How many keep it quiet.
     holders: usize,
     events: EventLines,
+    /// The recorded run that is shown.
+    run: Option<RunId>,
     began: SystemTime,
 }
 
@@ -132,6 +134,7 @@ impl Screen {
             speech: Speech::default(),
             holders: 0,
             events,
+            run: None,
             began,
         };
         Self { stage: Arc::new(Mutex::new(stage)), announced }
@@ -151,6 +154,11 @@ impl Screen {
         let (screen, until, runtime) = (self.clone(), over.clone(), runtime.clone());
         let thread = std::thread::spawn(move || runtime.block_on(show(&screen, bell, &until)));
         Watch { screen: self.clone(), over, thread }
+    }
+
+    /// What it shows is this run, which is on record.
+    pub(crate) fn shows(&self, run: RunId) {
+        self.stage().run = Some(run);
     }
 
     /// Shows what has happened, and then keeps the screen quiet for as long as the guard lives.
@@ -419,7 +427,7 @@ impl Stage {
 
     fn take_event(&mut self, event: &Event) {
         match self.events {
-            EventLines::Json => print_json(event_json(event)),
+            EventLines::Json => print_json(event_json(event, self.run)),
             EventLines::Messages => {
                 if let Some(said) = self.speech.take(event) {
                     self.speak(said);
@@ -447,7 +455,7 @@ impl Stage {
     }
 }
 
-fn event_json(event: &Event) -> Value {
+fn event_json(event: &Event, run: Option<RunId>) -> Value {
     let mut value = serde_json::to_value(event).unwrap_or_else(|error| {
         // Nothing in an event can fail to serialise; if it ever does, the reader is told.
         json!({ "error": error.to_string() })
@@ -456,6 +464,9 @@ fn event_json(event: &Event) -> Value {
     value["type"] = "event".into();
     value["name"] = event.name().into();
     value["time"] = rfc3339(event.time).into();
+    if let Some(run) = run {
+        value["run"] = json!(run);
+    }
     value
 }
 

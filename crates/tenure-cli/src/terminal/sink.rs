@@ -31,6 +31,17 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     hidden().redact(text)
 }
 
+/// Takes out of `value` what may not be shown. Whether there was anything.
+pub(crate) fn redact(value: &mut Value) -> bool {
+    let hidden = hidden();
+    if hidden.is_empty() {
+        return false;
+    }
+    let before = value.clone();
+    hidden.redact_json(value);
+    *value != before
+}
+
 /// How much at the end of `text` could be the beginning of a secret: what follows decides.
 pub(crate) fn withheld(text: &str) -> usize {
     hidden().unfinished(text)
@@ -87,6 +98,12 @@ pub(crate) fn print_document(mut value: Value) -> Result<()> {
 pub(crate) fn print_json(mut value: Value) {
     hidden().redact_json(&mut value);
     drop(write(Stream::Out, format!("{value}\n").as_bytes()));
+}
+
+/// The same for a command that has nothing else to do: if nobody reads it any more, it ends.
+pub(crate) fn print_json_line(mut value: Value) -> Result<()> {
+    hidden().redact_json(&mut value);
+    write(Stream::Out, format!("{value}\n").as_bytes())
 }
 
 /// Prints a line on standard error. A terminal that went away does not stop a run.

@@ -13,7 +13,7 @@ pub(super) fn columns() -> Option<usize> {
 }
 
 /// How wide to draw.
-pub(super) fn width() -> usize {
+pub(crate) fn width() -> usize {
     columns().unwrap_or(PLAIN)
 }
 

@@ -29,6 +29,13 @@ pub(crate) struct YesAsker<A> {
 }
 
 impl YesAsker<TerminalAsker> {
+    /// Questions are on record, and somebody elsewhere may answer them: where nobody is here they are
+    /// left open.
+    pub(crate) fn left_open(mut self) -> Self {
+        self.person = self.person.left_open();
+        self
+    }
+
     /// Becomes true once a question came up that nobody was there to answer.
     pub(crate) fn unanswered(&self) -> Arc<AtomicBool> {
         self.person.unanswered()

@@ -20,7 +20,9 @@ fn every_template_runs_as_it_was_written() {
 fn the_approval_template_asks() {
     let sandbox = Sandbox::new();
     sandbox.run(&["init", "approval"]).exits(0);
-    sandbox.run(&["run", "approval", "-m", "buy milk"]).exits(5);
+    sandbox.run(&["run", "approval", "-m", "buy milk"]).exits(7).says("tenure answer");
+    sandbox.run(&["run", "approval", "-m", "buy milk", "--no-store"]).exits(5);
+    assert_eq!(sandbox.read("approval/note.txt"), "");
     let run = ["run", "approval", "-m", "buy milk"];
     sandbox.on_terminal(&run, &[("[a]pprove", "a")]).exits(0);
     assert_eq!(sandbox.read("approval/note.txt"), "buy milk\n");

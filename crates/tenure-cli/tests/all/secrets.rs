@@ -81,7 +81,9 @@ fn events_and_the_result_are_redacted_and_stay_json() {
 #[test]
 fn an_error_and_a_question_are_redacted() {
     let sandbox = project("  - { on: wrap_tool_call, run: hooks.py:ask, policy: deny }\n");
-    run(&sandbox, &["run", "a.md", "-m", "hi", "--trust"]).exits(5).says("May I use [redacted]?");
+    let args = ["run", "a.md", "-m", "hi", "--trust"];
+    run(&sandbox, &args).exits(7).says("May I use [redacted]?");
+    run(&sandbox, &[&args[..], &["--no-store"]].concat()).exits(5).says("May I use [redacted]?");
     sandbox.write("hooks.py", &HOOKS.replace("    print(", "    raise KeyError("));
     run(&sandbox, &["run", "a.md", "-m", "hi", "--trust"]).exits(1).says("[redacted]");
     let ran = run(&sandbox, &["run", "a.md", "-m", "hi", "--trust", "--json"]).exits(1);

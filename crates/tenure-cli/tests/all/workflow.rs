@@ -123,13 +123,16 @@ fn a_chat_whose_time_is_up_exits_124() {
 #[test]
 fn without_a_terminal_a_persons_turn_pauses_the_chat_and_exits_7() {
     let sandbox = story_with_a_person(&[]);
-    let ran = run(&sandbox, &[]).exits(7);
+    let ran = run(&sandbox, &["--no-store"]).exits(7);
     assert!(ran.stdout.contains("a draft about a lighthouse"), "{ran}");
     let ran = ran.says("paused:").says("answer writer: a draft").says("run it in one");
     assert!(!ran.stderr.contains("FAILED") && !ran.stderr.contains("warning:"), "{ran}");
     assert_eq!(sandbox.read("ended.txt").lines().count(), 1, "{ran}");
-    let result = result(&run(&sandbox, &["--json", "-q"]).exits(7));
-    assert_eq!((&result["status"], &result["exit_code"]), (&"paused".into(), &7.into()));
+    for more in [&["--no-store"][..], &[]] {
+        let ran = run(&sandbox, &[&["--json", "-q"], more].concat()).exits(7);
+        let result = result(&ran);
+        assert_eq!((&result["status"], &result["exit_code"]), (&"paused".into(), &7.into()));
+    }
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_tool_of_a_server_may_come_later_and_is_noted() {
     sandbox.run(yes).exits(2).says("there is no tool `files__read`");
     sandbox.write("clerk.md", &CARD.replace("hooks:\n", "servers: [files]\nhooks:\n"));
     sandbox.run(&[RUN, &["--yes", "file__read"]].concat()).exits(2);
-    let ran = sandbox.run(yes).exits(5);
+    let ran = sandbox.run(&[yes, &["--no-store"][..]].concat()).exits(5);
     ran.says("note: --yes files__read: tools of MCP servers are known once those are connected");
 }
 

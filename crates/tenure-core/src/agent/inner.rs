@@ -16,7 +16,7 @@ use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::resource::ResourceStack;
 use crate::state::StateStore;
-use crate::step::{Baseline, StepScope};
+use crate::step::{Baseline, StepLog, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use serde_json::Value;
@@ -76,6 +76,14 @@ pub(crate) struct Extra {
     pub(crate) steps: OnceLock<StepScope>,
     /// What is on record of its state and its memory.
     pub(crate) recorded: Mutex<(Baseline, Baseline)>,
+}
+
+impl Extra {
+    /// The log of the run that the instance is part of, if it takes events.
+    #[cold]
+    fn log_of_events(&self) -> Option<&dyn StepLog> {
+        self.steps.get().map(StepScope::log).filter(|log| log.takes_events())
+    }
 }
 
 impl Inner {
@@ -152,18 +160,24 @@ impl Inner {
     /// Whoever gets to know what happens, if anybody does.
     #[inline]
     pub(crate) fn listening(&self) -> Option<Listening<'_>> {
-        let bus = self.bus.as_ref().filter(|bus| bus.is_listening());
-        let log = self.steps().map(StepScope::log).filter(|log| log.takes_events());
-        (bus.is_some() || log.is_some()).then_some(Listening { bus, log })
+        if self.is_watched() { self.listeners() } else { None }
     }
 
-    /// Whether what happens is announced.
-    #[inline]
+    #[cold]
+    fn listeners(&self) -> Option<Listening<'_>> {
+        let bus = self.bus.as_ref().filter(|bus| bus.is_listening());
+        Some(Listening { bus, log: self.if_extra().and_then(Extra::log_of_events) })
+    }
+
+    /// Whether what happens is announced. Asked at every turn of the loop, so it comes down to two
+    /// loads where nobody listens.
+    #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.listening().is_some()
+        self.is_heard() || self.extra.get().is_some_and(|extra| extra.log_of_events().is_some())
     }
 
     /// Whether somebody listens who may answer a question.
+    #[inline(always)]
     pub(crate) fn is_heard(&self) -> bool {
         self.bus.as_ref().is_some_and(EventBus::is_listening)
     }

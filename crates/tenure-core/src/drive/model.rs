@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-#[inline]
+#[inline(always)]
 pub(crate) fn model_leaf<'a>(cx: Cx<'a>, request: &'a mut ModelRequest) -> Leaf<'a, ModelKind> {
     let inner = cx.site.inner;
     if cx.site.steps().is_some() || inner.is_watched() {

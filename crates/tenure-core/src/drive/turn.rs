@@ -335,14 +335,14 @@ impl Turn {
 
     /// Moves the turn to another phase. `Some` is where it came from, if somebody has to be told:
     /// [`Turn::shifted`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shift(&self, to: Phase) -> Result<Option<Phase>, Error> {
         let from = self.shift_quietly(to)?;
         Ok((from != to && self.tells_shifts()).then_some(from))
     }
 
     /// Whether a shift has hooks, or is watched.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tells_shifts(&self) -> bool {
         self.inner.blueprint.chain.has(Point::OnTransition) || self.inner.is_watched()
     }
@@ -356,7 +356,7 @@ impl Turn {
     }
 
     /// The same without hooks and events; says where the turn came from.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shift_quietly(&self, to: Phase) -> Result<Phase, Error> {
         let from = self.inner.cell.turn();
         if from != to {

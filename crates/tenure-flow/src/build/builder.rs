@@ -11,7 +11,7 @@ use crate::route::INSTRUCTION;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tenure_cards::build::{HookCatalog, StandIn};
 use tenure_cards::diagnostic::{Code, Diagnostic};
 use tenure_cards::project::Written;
@@ -21,6 +21,7 @@ use tenure_cards::{Loaded, Report, Team, UserConfig};
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::Limit;
+use tenure_core::memory::Memory;
 use tenure_core::model::Model;
 use tenure_hosts::PythonConfig;
 use tenure_models::Silent;
@@ -35,6 +36,8 @@ pub(super) struct Settings {
     pub(super) asker: Option<SharedAsker>,
     python: Option<PythonConfig>,
     limit: Option<Duration>,
+    memory: Option<Arc<dyn Memory>>,
+    now: Option<SystemTime>,
 }
 
 /// Says how a workflow is run.
@@ -89,6 +92,19 @@ impl WorkflowBuilder {
     /// How long a turn may take, in place of what the project says.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.settings.limit = Some(limit);
+        self
+    }
+
+    /// What every agent remembers across chats, each under its own name.
+    pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
+        self.settings.memory = Some(memory);
+        self
+    }
+
+    /// The moment that `{{currentDate}}` in an instruction is taken from. A recorded chat that goes on
+    /// needs the one at which it began.
+    pub fn now(mut self, now: SystemTime) -> Self {
+        self.settings.now = Some(now);
         self
     }
 
@@ -148,6 +164,12 @@ pub(super) fn team(
     let file = &loaded.workflow;
     let source = &file.orchestrator.source;
     let mut team = Team::builder(cards).hook_catalog(settings.catalog.clone());
+    if let Some(memory) = &settings.memory {
+        team = team.memory(memory.clone());
+    }
+    if let Some(now) = settings.now {
+        team = team.now(now);
+    }
     let stand_in = |name: &str| StandIn::new(name, source, &file.dir);
     team = team.stand_in_with(&stand_in(&parts.host), Silent::new());
     if parts.has_user {

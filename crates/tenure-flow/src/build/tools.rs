@@ -98,6 +98,10 @@ impl Tool for Told {
     fn cancel_grace(&self) -> Duration {
         self.asks.cancel_grace()
     }
+
+    fn is_composite(&self) -> bool {
+        self.asks.is_composite()
+    }
 }
 
 /// What a model is told of a tool that asks a person: not the argument that the person gives. That

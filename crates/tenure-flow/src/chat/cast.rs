@@ -7,10 +7,11 @@ use std::cell::OnceCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tenure_core::agent::{Agent, AgentRegistry};
+use tenure_core::agent::{Agent, AgentRegistry, Request};
 use tenure_core::chat::Chat;
 use tenure_core::context::ExecutionContext;
 use tenure_core::model::Usage;
+use tenure_core::step::Steps;
 use tenure_core::{CancelToken, Error};
 
 /// The agents of one chat, in the order in which they are started.
@@ -25,13 +26,20 @@ pub(crate) struct Cast {
     pub(crate) names: Arc<[Arc<str>]>,
     pub(crate) context: Arc<ExecutionContext>,
     pub(crate) token: CancelToken,
+    /// Where the chat is recorded, if it is.
+    pub(crate) steps: Option<Steps>,
     pub(crate) status: Arc<StatusLine>,
     /// How many of them were started, or tried to.
     started: AtomicUsize,
     /// How many helpers are being asked.
     consulted: AtomicUsize,
+    /// How often helpers were asked, and how many turns the person had: places in the record.
+    consults: AtomicUsize,
+    person_turns: AtomicUsize,
     /// What helpers cost.
     spent: Mutex<Usage>,
+    /// What they cost for the decision that is being made.
+    spent_on_routing: Mutex<Usage>,
 }
 
 impl Cast {
@@ -41,6 +49,7 @@ impl Cast {
         chat: &str,
         context: ExecutionContext,
         token: CancelToken,
+        steps: Option<Steps>,
     ) -> Self {
         let context = Arc::new(context);
         // Agents that register find those of their own chat, and no others.
@@ -54,6 +63,10 @@ impl Cast {
             };
             // It has none yet: it was made on the line above.
             let _ = agent.set_context(context.clone());
+            if let Some(steps) = &steps {
+                // Nor is it recorded elsewhere, for the same reason.
+                let _ = agent.record(steps);
+            }
             if let Some(prepare) = &flow.prepare {
                 prepare(&agent, chat);
             }
@@ -69,9 +82,13 @@ impl Cast {
             names: flow.names.clone(),
             context,
             token,
+            steps: steps.clone(),
+            consults: AtomicUsize::new(0),
+            person_turns: AtomicUsize::new(0),
             started: AtomicUsize::new(0),
             consulted: AtomicUsize::new(0),
             spent: Mutex::default(),
+            spent_on_routing: Mutex::default(),
         }
     }
 
@@ -132,6 +149,31 @@ impl Cast {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Counts what helpers cost, also those that were asked in an earlier life of the run.
+    pub(crate) fn spend(&self, usage: Usage) {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+        *self.spent_on_routing.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+    }
+
+    /// A decision is about to be made.
+    pub(crate) fn begin_routing(&self) {
+        *self.spent_on_routing.lock().unwrap_or_else(PoisonError::into_inner) = Usage::default();
+    }
+
+    /// What helpers cost since then.
+    pub(crate) fn spent_on_routing(&self) -> Usage {
+        *self.spent_on_routing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn of the person's that is about to begin, recorded at its place if the chat is.
+    pub(crate) fn of_person<'a>(&self, request: Request<'a>) -> Request<'a> {
+        let number = self.person_turns.fetch_add(1, Ordering::Relaxed) + 1;
+        match &self.steps {
+            Some(steps) => request.recorded(&steps.at(format_args!("u{number}"))),
+            None => request,
+        }
+    }
+
     /// Asks a helper.
     pub(crate) async fn consult(
         &self,
@@ -147,7 +189,11 @@ impl Cast {
             return Err(Error::cancelled());
         }
         let _consulting = Consulting::begin(&self.consulted);
+        let number = self.consults.fetch_add(1, Ordering::Relaxed) + 1;
         let mut request = agent.request(question).in_chat(chat);
+        if let Some(steps) = &self.steps {
+            request = request.recorded(&steps.at(format_args!("route:{number}")));
+        }
         if let Some(limit) = limit {
             request = request.limit(limit);
         }
@@ -156,7 +202,7 @@ impl Cast {
             Ok(report) => Some(report.usage),
             Err(error) => error.report().map(|report| report.usage),
         };
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += usage.unwrap_or_default();
+        self.spend(usage.unwrap_or_default());
         Ok(result?.output().to_owned())
     }
 }

@@ -1,6 +1,8 @@
 //! The life of a chat: its agents start, they talk, they stop.
 
 use super::leaving::Leaving;
+use super::parking::{self, Parking};
+use super::record::chat_id;
 use super::talk::Talk;
 use super::{Cast, ChatReport, ChatRequest, ChatStatus};
 use crate::contract::Stage;
@@ -8,7 +10,7 @@ use crate::flow::Flow;
 use crate::nested;
 use crate::people::WaitsForPerson;
 use crate::variables::RuntimeKeys;
-use crate::wait::{unless_cancelled, with_cancel};
+use crate::wait::{unless, with_cancel};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 use tenure_core::chat::{Chat, ChatEnd, Waits};
 use tenure_core::context::ExecutionContext;
-use tenure_core::{CancelToken, Error, Outcome};
+use tenure_core::{CancelToken, Error, ErrorKind, Outcome};
 
 /// Runs a chat on a task of its own, so that its ends, and those of its agents, run in order also
 /// when nobody waits for them any more.
@@ -32,7 +34,9 @@ pub(crate) fn begin(request: ChatRequest) -> BoxFuture<'static, ChatReport> {
 async fn begun(mut request: ChatRequest) -> ChatReport {
     let began = Instant::now();
     let flow = request.flow.clone();
-    let id = request.id.take().unwrap_or_else(fresh_id);
+    let steps = request.steps.clone();
+    let id = request.id.take();
+    let id = id.unwrap_or_else(|| steps.as_ref().map_or_else(fresh_id, chat_id));
     // Its own, so that a chat that is given up cancels nobody else who was handed the same token.
     let token = request.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
     let open = match flow.open(&id, &token) {
@@ -41,16 +45,18 @@ async fn begun(mut request: ChatRequest) -> ChatReport {
             return Talk::new(flow, None, 0).report(id, end_of(error), None, began);
         }
     };
-    let cancels = CancelOnDrop(Some(token.clone()));
+    let parking = Parking::new(steps.as_ref(), request.when_waiting);
+    let leaves = LeaveOnDrop(Some((parking.clone(), token.clone())));
     let task = flow.inner.tracker.spawn({
-        let id = id.clone();
+        let (id, around) = (id.clone(), parking.clone());
         async move {
             let _open = open;
-            AssertUnwindSafe(live(request, id, token, began)).catch_unwind().await
+            let life = live(request, id, token, parking, began);
+            around.around(AssertUnwindSafe(life).catch_unwind()).await
         }
     });
     let result = task.await;
-    cancels.disarm();
+    leaves.disarm();
     match result {
         Ok(Ok(report)) => report,
         Ok(Err(panic)) => {
@@ -79,19 +85,28 @@ async fn live(
     request: ChatRequest,
     id: Arc<str>,
     token: CancelToken,
+    parking: Arc<Parking>,
     began: Instant,
 ) -> ChatReport {
     let ChatRequest { flow, app, user, message, initial, seed, variables, context, .. } = request;
-    let questions = request.questions;
-    let context = context.unwrap_or_else(ExecutionContext::unique).with_user_id(&*user);
+    let (questions, steps) = (request.questions, request.steps);
+    let context = context.unwrap_or_else(|| match &steps {
+        // All lives of a run are one trace.
+        Some(steps) => ExecutionContext::new(steps.log().run_id().to_string()),
+        None => ExecutionContext::unique(),
+    });
+    let context = context.with_user_id(&*user);
     let context = context.with_session_id(&*id).with_conversation_id(&*id);
     let mut talk = Talk::new(flow.clone(), initial, seed);
     if let Err(error) = check(&context).and_then(|()| talk.check()) {
         return talk.report(id, end_of(error), None, began);
     }
     let leaving = Leaving::of(&flow, &id);
-    let cast = Cast::new(&flow.inner, &id, context, token.clone());
+    let cast = Cast::new(&flow.inner, &id, context, token.clone(), steps.clone());
     let chat = flow.inner.chat(&id, cast.members());
+    if let Some(steps) = &steps {
+        chat.record(steps);
+    }
     let status = cast.status.clone();
     chat.on_wait(move |waits| {
         status.say(match waits {
@@ -109,20 +124,25 @@ async fn live(
     ];
     chat.set_variables(system);
     let keys = RuntimeKeys::new(&*flow.inner.name, app, user, &*id);
-    let opened = unless_cancelled(pin!(talk.begin(&chat, keys, variables)), &token, || false).await;
-    let opened = opened.unwrap_or_else(|| Err(Error::cancelled()));
+    let opened = {
+        let opened = pin!(talk.begin(&chat, keys, variables, steps.as_ref()));
+        parking.unless_left(&token, opened).await
+    };
     talk.enter(&cast, Stage::Initialize, || json!({ "agents": &*flow.inner.names }));
     cast.status.say(ChatStatus::Running);
     // A startup that is dropped is rolled back; `stop` below waits for that.
     let started = match opened {
-        Ok(()) => unless_cancelled(pin!(cast.start(&flow.inner)), &token, || false).await,
-        Err(error) => Some(Err(error)),
+        Ok(()) => parking.unless_left(&token, pin!(cast.start(&flow.inner))).await,
+        Err(error) => Err(error),
     };
-    let end = match started.unwrap_or_else(|| Err(Error::cancelled())) {
-        Ok(()) => scope(&chat, &cast, &mut talk, message).await,
-        Err(error) => end_of(error),
+    let end = match started {
+        Ok(()) => scope(&chat, &cast, &mut talk, message, &parking).await,
+        Err(error) => end_of(parking::kept_back(error, steps.as_ref())),
     };
-    talk.settle(&chat).await;
+    let is_parked = steps.is_some() && end.error.as_ref().is_some_and(Error::parks);
+    if !is_parked {
+        talk.settle(&chat).await;
+    }
     talk.conclude(&cast, &end);
     cast.stop().await;
     leaving.now().await;
@@ -139,7 +159,14 @@ fn check(context: &ExecutionContext) -> Result<(), Error> {
 }
 
 /// The chat's scope: `before_chat`, the talk, `after_chat`.
-async fn scope(chat: &Chat, cast: &Cast, talk: &mut Talk, message: Option<String>) -> ChatEnd {
+async fn scope(
+    chat: &Chat,
+    cast: &Cast,
+    talk: &mut Talk,
+    message: Option<String>,
+    parking: &Parking,
+) -> ChatEnd {
+    let _on_board = parking.enter(chat);
     let place = AtomicU8::new(Place::BEFORE);
     let running = chat.run(async |chat| {
         let _place = Place::enter(&place, chat, &cast.token);
@@ -148,12 +175,29 @@ async fn scope(chat: &Chat, cast: &Cast, talk: &mut Talk, message: Option<String
     // A turn is cancelled by its own signal, and ends in its own good order. What comes before the
     // first turn and after the last knows only the chat.
     let running = pin!(running);
-    let result =
-        with_cancel(running, cast.token.cancelled(), || match place.load(Ordering::Acquire) {
+    let result = pin!(with_cancel(running, cast.token.cancelled(), || {
+        match place.load(Ordering::Acquire) {
             Place::WITHIN => cast.interrupt(),
             _ => chat.cancel(),
-        });
-    result.await.end
+        }
+    }));
+    let is_over = || place.load(Ordering::Acquire) == Place::AFTER;
+    let parked = parking.parked(|| {
+        if is_over() {
+            // Its ends are all that is left, and they do not wait for anybody.
+            chat.cancel();
+        }
+    });
+    // A cancel that is under way ends the chat; what is over has its ends before it.
+    let holds = || is_over() || cast.token.is_cancelled();
+    match unless(result, parked, holds).await {
+        Ok(result) => result.end,
+        // Dropped in the middle, the chat is left as it is on record.
+        Err(error) => {
+            parking.park();
+            end_of(error)
+        }
+    }
 }
 
 /// Where a chat stands with respect to its body, for a cancel.
@@ -193,23 +237,24 @@ fn end_of(error: Error) -> ChatEnd {
 pub(super) fn status(end: &ChatEnd) -> ChatStatus {
     match &end.error {
         Some(error) if WaitsForPerson::is_behind(error) => ChatStatus::Paused,
+        Some(error) if error.kind() == ErrorKind::Waiting => ChatStatus::Paused,
         _ => end.outcome.into(),
     }
 }
 
-/// Cancels a chat that nobody waits for any more.
-struct CancelOnDrop(Option<CancelToken>);
+/// Leaves a chat that nobody waits for any more.
+struct LeaveOnDrop(Option<(Arc<Parking>, CancelToken)>);
 
-impl CancelOnDrop {
+impl LeaveOnDrop {
     fn disarm(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for CancelOnDrop {
+impl Drop for LeaveOnDrop {
     fn drop(&mut self) {
-        if let Some(token) = &self.0 {
-            token.cancel();
+        if let Some((parking, token)) = &self.0 {
+            parking.leave(token);
         }
     }
 }

@@ -3,12 +3,15 @@
 //! `life.rs` starts the agents, runs the chat's scope and stops them again; `talk.rs` is what
 //! happens within the scope, one turn after the other.
 
+mod board;
 mod cast;
 mod leaving;
 mod life;
 mod message;
+mod parking;
 mod person;
 mod questions;
+mod record;
 mod report;
 mod request;
 mod status;
@@ -16,10 +19,12 @@ mod talk;
 mod turn;
 mod variables;
 
+pub use board::WhenWaiting;
 pub(crate) use cast::Cast;
 pub(crate) use life::begin;
 pub use message::{ChatMessage, Speaker};
 pub(crate) use questions::Questions;
+pub(crate) use record::{Outcome, is_final};
 pub use report::{ChatReport, TurnSummary};
 pub use request::ChatRequest;
 pub use status::ChatStatus;

@@ -33,9 +33,10 @@ impl Talk {
         self.after_user = true;
         self.select(user, "user");
         self.enter(cast, Stage::Execute, || json!({ "agent": "user" }));
-        let request = user.request(self.question()).in_chat(chat);
+        let request = cast.of_person(user.request(self.question()).in_chat(chat));
         let report = match request.run().await {
             Ok(report) => report,
+            Err(error) if error.parks() => return Err(error),
             Err(_) if cast.token.is_cancelled() => return Err(Error::cancelled()),
             Err(error) => {
                 if let Some(report) = error.report() {

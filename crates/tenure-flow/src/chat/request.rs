@@ -1,12 +1,13 @@
 //! A chat, to be given options and then run.
 
-use super::{ChatReport, Questions, begin};
+use super::{ChatReport, Questions, WhenWaiting, begin};
 use crate::flow::Flow;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tenure_core::CancelToken;
 use tenure_core::context::ExecutionContext;
+use tenure_core::step::Steps;
 
 /// A chat of a flow, to be given options and then run.
 #[must_use = "a chat does nothing until it is run"]
@@ -23,6 +24,8 @@ pub struct ChatRequest {
     pub(crate) context: Option<ExecutionContext>,
     pub(crate) token: Option<CancelToken>,
     pub(crate) questions: Option<Questions>,
+    pub(crate) steps: Option<Steps>,
+    pub(crate) when_waiting: WhenWaiting,
 }
 
 impl ChatRequest {
@@ -39,10 +42,13 @@ impl ChatRequest {
             context: None,
             token: None,
             questions: None,
+            steps: None,
+            when_waiting: WhenWaiting::default(),
         }
     }
 
-    /// The chat's id; by default a new one. Of two chats of a flow that have the same id at the same
+    /// The chat's id; by default a new one, and of a recorded chat one that follows from its run. Of
+    /// two chats of a flow that have the same id at the same
     /// time, the second one fails before anything of it begins.
     pub fn id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.id = Some(id.into());
@@ -99,6 +105,25 @@ impl ChatRequest {
         self
     }
 
+    /// Makes the chat part of a recorded run (G7): what its agents, its hooks and its tools do, what
+    /// its variables are and who speaks next is recorded, and what is on record already is not done
+    /// again. In another life of the run the same flow has to be given the same: message, variables,
+    /// seed, app and user.
+    ///
+    /// A recorded chat whose future is dropped is parked, not cancelled, and so is one that ends with
+    /// an error that [parks](tenure_core::Error::parks): its agents are stopped, and its own ends
+    /// wait for the life of the run that goes on with it.
+    pub fn recorded(mut self, steps: &Steps) -> Self {
+        self.steps = Some(steps.clone());
+        self
+    }
+
+    /// What becomes of the chat when everybody in it can only wait for a person. By default it stays.
+    pub fn when_waiting(mut self, when_waiting: WhenWaiting) -> Self {
+        self.when_waiting = when_waiting;
+        self
+    }
+
     /// Whom to tell that the chat waits for a person: whoever runs it as a part of its own work.
     pub(crate) fn questions(mut self, questions: &Questions) -> Self {
         self.questions = Some(questions.clone());
@@ -110,7 +135,7 @@ impl ChatRequest {
     /// # Cancel safety
     ///
     /// Dropping the future cancels the chat; its ends run in the background, those of its agents
-    /// too. [`Flow::settled`] waits for them.
+    /// too. [`Flow::settled`] waits for them. A [recorded](ChatRequest::recorded) chat is parked.
     pub async fn run(self) -> ChatReport {
         begin(self).await
     }

@@ -11,7 +11,8 @@ use tenure_core::Outcome;
 pub enum ChatStatus {
     /// It goes on.
     Running,
-    /// It waits for a person. As the status of a report: nobody was there to ask.
+    /// It waits for a person. As the status of a report: nobody was there to ask, or the chat is
+    /// parked until somebody answers.
     Paused,
     /// It came to its end.
     Completed,

@@ -1,13 +1,14 @@
 //! What happens in a chat: one turn after the other.
 
 use super::life::status;
-use super::{Cast, ChatMessage, ChatReport, Speaker, TurnSummary};
+use super::{Cast, ChatMessage, ChatReport, Outcome as Kept, Speaker, TurnSummary};
 use crate::contract::{OrchestratorMetrics, Stage, Stages};
 use crate::flow::{Flow, StartupMode};
 use crate::journey::Journeys;
 use crate::route::{RouteCx, RoutingDecision, Target};
 use crate::variables::Session;
 use crate::wait::unless_cancelled;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -197,7 +198,14 @@ impl Talk {
                 };
                 let routed = self.flow.inner.router.route(&cx);
                 let holds = || cast.is_consulting();
-                unless_cancelled(routed, &cast.token, holds).await.transpose()?
+                match &cast.steps {
+                    Some(steps) if !self.flow.inner.router.is_determined() => {
+                        let kept = Kept::at(steps, format!("route:{}", self.routing.len() + 1));
+                        let routed = Box::pin(recorded(kept, cast, routed));
+                        unless_cancelled(routed, &cast.token, holds).await.transpose()?
+                    }
+                    _ => unless_cancelled(routed, &cast.token, holds).await.transpose()?,
+                }
             }
         };
         if cast.token.is_cancelled() {
@@ -325,5 +333,68 @@ impl Talk {
             stage: self.stages.now().unwrap_or(Stage::Failed),
             duration: began.elapsed(),
         }
+    }
+}
+
+/// A decision that does not follow from where the chat stands, as it was made the first time.
+async fn recorded(
+    kept: Kept,
+    cast: &Cast,
+    routed: impl Future<Output = Result<RoutingDecision, Error>>,
+) -> Result<RoutingDecision, Error> {
+    if let Some(decided) = kept.known::<Decided>().await? {
+        cast.spend(decided.usage);
+        return Ok(decided.decision());
+    }
+    cast.begin_routing();
+    let decision = routed.await?;
+    let decided = kept.keep(Decided::new(decision, cast.spent_on_routing())).await?;
+    Ok(decided.decision())
+}
+
+/// A decision as it is recorded.
+#[derive(Serialize, Deserialize)]
+struct Decided {
+    next: Next,
+    reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fallback: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    metadata: Value,
+    /// What helpers cost that were asked.
+    #[serde(default)]
+    usage: Usage,
+}
+
+/// An agent may have any name, that of the person too.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Next {
+    Agent(Arc<str>),
+    User,
+    End,
+}
+
+impl Decided {
+    fn new(decision: RoutingDecision, usage: Usage) -> Self {
+        let next = match decision.target {
+            Target::Agent(name) => Next::Agent(name),
+            Target::User => Next::User,
+            Target::End => Next::End,
+        };
+        let reason = decision.reason.into_owned();
+        Self { next, reason, fallback: decision.fallback, metadata: decision.metadata, usage }
+    }
+
+    fn decision(self) -> RoutingDecision {
+        let target = match self.next {
+            Next::Agent(name) => Target::Agent(name),
+            Next::User => Target::User,
+            Next::End => Target::End,
+        };
+        let mut decision = RoutingDecision::new(target, self.reason);
+        decision.fallback = self.fallback;
+        decision.metadata = self.metadata;
+        decision
     }
 }

@@ -1,7 +1,7 @@
 //! An agent's turn in a chat, and what its failure means.
 
 use super::talk::Talk;
-use super::{Cast, ChatMessage, Speaker, TurnSummary};
+use super::{Cast, ChatMessage, Speaker, TurnSummary, is_final};
 use crate::contract::{ErrorStrategy, Reaction, Stage};
 use crate::nested;
 use crate::people::WaitsForPerson;
@@ -9,11 +9,13 @@ use crate::wait::unless_cancelled;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Arc;
-use tenure_core::Error;
+use std::time::Duration;
 use tenure_core::agent::Request;
 use tenure_core::chat::Chat;
 use tenure_core::drive::{Input, TurnReport};
 use tenure_core::message::History;
+use tenure_core::step::Steps;
+use tenure_core::{Error, ErrorKind};
 
 /// What an agent is told that is to speak again though nobody said anything.
 const GO_ON: &str = "Continue.";
@@ -42,10 +44,16 @@ impl Talk {
             if self.session.is_some() {
                 Box::pin(self.prepare(chat, cast, &name)).await?;
             }
-            let request = self.request(chat, cast, &turn, &name);
+            let request = self.request(chat, cast, &turn, &name, attempt);
             let result = request.run().await;
+            if let Err(error) = &result
+                && error.parks()
+            {
+                return Err(error.clone());
+            }
             let failed = self.had(chat, cast, turn, &name, result)?;
-            if self.session.is_some() {
+            let is_given_up = |it: &Error| it.kind() == ErrorKind::Abandoned;
+            if self.session.is_some() && !failed.as_ref().is_some_and(is_given_up) {
                 Box::pin(self.write(chat, cast, failed.as_ref())).await?;
             }
             let Some(error) = failed else { return Ok(()) };
@@ -60,7 +68,7 @@ impl Talk {
             };
             // A refusal is not made undone by asking again, nor a cancel of somebody's, and without
             // a person there is nothing to try.
-            if cause.is_denied() || cause.is_cancelled() || WaitsForPerson::is_behind(&error) {
+            if cause.is_denied() || is_final(&cause) || WaitsForPerson::is_behind(&error) {
                 return fails();
             }
             let untried = fallback.as_ref().filter(|it| **it != name);
@@ -71,9 +79,11 @@ impl Talk {
                     return Ok(());
                 }
                 Some(Reaction::Repeat { after }) => {
-                    let waited = Box::pin(tokio::time::sleep(after));
-                    if unless_cancelled(waited, &cast.token, || false).await.is_none() {
-                        return Err(Error::cancelled());
+                    let place = self.place_of(cast, &name, attempt);
+                    let waited = Box::pin(waited(place, after));
+                    match unless_cancelled(waited, &cast.token, || false).await {
+                        Some(waited) => waited?,
+                        None => return Err(Error::cancelled()),
                     }
                     attempt += 1;
                     self.metrics.retries += 1;
@@ -112,6 +122,7 @@ impl Talk {
         cast: &'a Cast,
         place: &Place,
         name: &Arc<str>,
+        attempt: u32,
     ) -> Request<'a> {
         let agent = &cast.speakers[place.at];
         self.turns += 1;
@@ -121,11 +132,23 @@ impl Talk {
         self.select(agent, name);
         let turn = self.turns;
         self.enter(cast, Stage::Execute, || json!({ "agent": name, "turn": turn }));
-        let request = agent.request(input).in_chat(chat);
+        let mut request = agent.request(input).in_chat(chat);
+        if let Some(steps) = self.place_of(cast, name, attempt) {
+            request = request.recorded(&steps);
+        }
         match self.flow.inner.outputs.get(name) {
             Some(output) => output.ask(request),
             None => request,
         }
+    }
+
+    /// Where the turn is recorded that was begun last, if it is.
+    fn place_of(&self, cast: &Cast, name: &str, attempt: u32) -> Option<Steps> {
+        let (steps, turn) = (cast.steps.as_ref()?, self.turns);
+        Some(match attempt {
+            0 => steps.at(format_args!("{turn}:{name}")),
+            again => steps.at(format_args!("{turn}:{name}~{again}")),
+        })
     }
 
     /// Keeps what a turn was. `Some` is how it failed.
@@ -235,5 +258,17 @@ impl Talk {
             duration,
             error: Some(error.clone()),
         });
+    }
+}
+
+/// Waits before a turn is made again. What was waited in an earlier life of a run is not waited again.
+async fn waited(place: Option<Steps>, after: Duration) -> Result<(), Error> {
+    let wait = async {
+        tokio::time::sleep(after).await;
+        Ok(())
+    };
+    match place {
+        Some(steps) => steps.step("wait", &(), wait).await,
+        None => wait.await,
     }
 }

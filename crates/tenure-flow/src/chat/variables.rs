@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tenure_core::Error;
 use tenure_core::chat::Chat;
+use tenure_core::step::Steps;
 
 impl Talk {
     /// Sets what the chat begins with: what it is given, and what the declared variables are.
@@ -14,6 +15,7 @@ impl Talk {
         chat: &Chat,
         keys: RuntimeKeys,
         given: BTreeMap<String, Value>,
+        steps: Option<&Steps>,
     ) -> Result<(), Error> {
         let Some(declared) = &self.flow.inner.variables else {
             // The same answer as for a workflow that declares some.
@@ -25,7 +27,7 @@ impl Talk {
             chat.set_variables(given);
             return Ok(());
         };
-        let session = declared.open(keys, given).await?;
+        let session = declared.open_at(keys, given, steps).await?;
         chat.set_variables(session.values());
         self.session = Some(session);
         Ok(())
@@ -34,7 +36,7 @@ impl Talk {
     /// Writes what the chat's own ends have changed. What fails now changes nothing of how it ended.
     pub(super) async fn settle(&self, chat: &Chat) {
         let Some(session) = &self.session else { return };
-        if let Err(error) = session.finish(chat).await {
+        if let Err(error) = session.settle(chat).await {
             tracing::error!(chat = chat.id(), "what the chat left could not be written: {error}");
         }
     }

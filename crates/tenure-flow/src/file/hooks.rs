@@ -9,7 +9,7 @@ use crate::message_hook::{MessageHook, MessageHookType};
 use std::sync::Arc;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{SpecScope, Use, list_words, present};
-use tenure_cards::source::{Node, Value};
+use tenure_cards::source::{Node, Span, Value};
 use tenure_core::hook::Policy;
 
 const FIELDS: &[&str] = &[
@@ -20,6 +20,7 @@ const FIELDS: &[&str] = &[
     "name",
     "policy",
     "timeout",
+    "again_on_resume",
     "description",
 ];
 /// What older files say about how a workflow is shown, beside who is heard.
@@ -103,6 +104,10 @@ fn one(
         of_person(node, scope, kind, policy);
     }
     let timeout = scope.duration(node, "timeout");
+    let again = scope.reader.truth(node, "again_on_resume").unwrap_or(false);
+    if let (true, Some(kind), Some((key, _))) = (again, kind, node.entry("again_on_resume")) {
+        meaningless_again(scope, kind, key.span);
+    }
     let name = scope.reader.words(node, "name");
     scope.reader.words(node, "description");
     let named = function::named(scope, node, "filename", "message hook")?;
@@ -112,11 +117,21 @@ fn one(
     hook.agent = agent?;
     hook.policy = policy;
     hook.timeout = timeout;
+    hook.again_on_resume = again;
     hook.declared = Some(declared(&part.source, head(node)));
     if let Some(name) = name {
         hook.name = name.trim().into();
     }
     Some(hook)
+}
+
+/// What an agent says is said once; what it is told, and how, is made up again.
+fn meaningless_again(scope: &mut SpecScope<'_, '_>, kind: MessageHookType, span: Span) {
+    if kind == MessageHookType::ProcessMessageBeforeSend {
+        let message =
+            format!("`again_on_resume` means nothing at {kind}: it is called again anyway");
+        scope.reader.problem_help(Code::MeaninglessField, span, message, "remove it");
+    }
 }
 
 /// Refuses what a hook of the person's cannot be: they have no model that would be called, and what

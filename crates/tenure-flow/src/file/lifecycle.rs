@@ -29,6 +29,7 @@ const FIELDS: &[&str] = &[
     "retries",
     "backoff",
     "when",
+    "again_on_resume",
     "before",
     "after",
     "order",
@@ -121,6 +122,14 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
         scope.reader.problem_help(Code::Contradiction, key.span, message, help);
     }
     let when = scope.when(node, &on);
+    let again = scope.reader.truth(node, "again_on_resume").unwrap_or(false);
+    if let (true, Some(trigger), Some((key, _))) =
+        (again, trigger.filter(|it| it.is_end()), node.entry("again_on_resume"))
+    {
+        let message = format!("`again_on_resume` means nothing at {trigger}: an end is told once");
+        let help = "remove it; declare it at the begin that makes what is used here";
+        scope.reader.problem_help(Code::MeaninglessField, key.span, message, help);
+    }
     let before = scope.names(node, "before");
     let after = scope.names(node, "after");
     let whole = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -143,6 +152,7 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
             tool.retries = u32::try_from(retries).unwrap_or(0);
             tool.backoff = backoff;
             tool.when = when.map(|when| when.expression.into());
+            tool.again_on_resume = again;
             tool.before = before.iter().map(|(name, _)| Arc::from(name.as_str())).collect();
             tool.after = after.iter().map(|(name, _)| Arc::from(name.as_str())).collect();
             tool.order = order.unwrap_or(0);

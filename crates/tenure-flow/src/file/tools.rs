@@ -10,8 +10,17 @@ use tenure_cards::embed::{SpecScope, present};
 use tenure_cards::source::{Node, Value};
 use tenure_core::tool::Effect;
 
-const FIELDS: &[&str] =
-    &["agent", "file", "function", "description", "tool_type", "auto_invoke", "ui", "constraints"];
+const FIELDS: &[&str] = &[
+    "agent",
+    "file",
+    "function",
+    "description",
+    "effect",
+    "tool_type",
+    "auto_invoke",
+    "ui",
+    "constraints",
+];
 const CONSTRAINTS: &[&str] =
     &["read_only", "no_external_mutations", "tenant_scoped", "allowed_external_calls"];
 
@@ -62,6 +71,7 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
     let invoked = scope.reader.truth(node, "auto_invoke");
     let description = scope.reader.words(node, "description");
     let read_only = constraints(node, scope);
+    let effect = effect(node, scope, read_only);
     let named = function::named(scope, node, "file", "tool");
     let Named { spec, file, span, .. } = named?;
     let mut tool = scope.tool(&spec, span)?;
@@ -69,8 +79,8 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
     if let Some(description) = description {
         spec.description = description.trim().to_owned();
     }
-    if read_only {
-        spec.effect = Effect::Idempotent;
+    if let Some(effect) = effect {
+        spec.effect = effect;
     }
     Some(ToolEntry {
         agents: agents?,
@@ -161,6 +171,20 @@ fn constraints(node: &Node, scope: &mut SpecScope<'_, '_>) -> bool {
         }
     }
     reader.truth(place, "read_only").unwrap_or(false)
+}
+
+/// What a crash means for a call under way: what the entry says, else that a tool which only reads
+/// may be called again, else what the function says.
+fn effect(node: &Node, scope: &mut SpecScope<'_, '_>, read_only: bool) -> Option<Effect> {
+    let said = scope.effect(node);
+    if let (true, Some(said), Some(place)) = (read_only, said, present(node, "effect"))
+        && said != Effect::Idempotent
+    {
+        let message = format!("a tool that is `read_only` is not `{}`", said.as_str());
+        let help = "remove `effect`, or write `read_only: false`";
+        scope.reader.problem_help(Code::Contradiction, place.span, message, help);
+    }
+    said.or(read_only.then_some(Effect::Idempotent))
 }
 
 /// Two tools of one name cannot belong to one agent.

@@ -2,17 +2,19 @@
 
 use super::{MergeMode, OutputContract};
 use crate::chat::{ChatReport, ChatStatus};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What became of a child.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ChildResult {
     pub(super) id: Arc<str>,
     pub(super) name: String,
     pub(super) workflow: Arc<str>,
     /// The status of its chat; `timed_out` if the journey's time was up.
-    pub(super) status: &'static str,
+    pub(super) status: Cow<'static, str>,
     /// What it gave, if it succeeded.
     pub(super) output: Result<Value, String>,
 }
@@ -39,7 +41,7 @@ impl ChildResult {
             other => (other.as_str(), Err(why())),
         };
         let (id, workflow) = (report.chat_id.clone(), report.flow.clone());
-        Self { id, name, workflow, status, output }
+        Self { id, name, workflow, status: status.into(), output }
     }
 
     pub(super) fn is_ok(&self) -> bool {
@@ -143,7 +145,8 @@ mod tests {
 
     fn child(name: &str, output: Result<Value, String>) -> ChildResult {
         let status = if output.is_ok() { "completed" } else { "failed" };
-        ChildResult { id: name.into(), name: name.into(), workflow: "w".into(), status, output }
+        let (id, workflow, status) = (name.into(), "w".into(), status.into());
+        ChildResult { id, name: name.into(), workflow, status, output }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! the chat (the fan-in), and the resume agent speaks.
 
 mod check;
+mod children;
 mod data;
 mod merge;
 mod parts;

@@ -1,22 +1,17 @@
 //! A journey while it goes on.
 
-use super::check::is_system;
 use super::merge::{ChildResult, merge};
 use super::parts::{Part, parts, structured};
 use super::{Journey, MOST_CHILDREN, OnPartialFailure, SpawnMode};
-use crate::chat::{Cast, ChatMessage, ChatRequest, Questions};
+use crate::chat::{Cast, ChatMessage};
 use crate::flow::Flow;
-use crate::nested::child_context;
-use crate::wait::with_cancel;
-use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use tenure_core::Error;
 use tenure_core::chat::Chat;
 use tenure_core::model::Usage;
-use tenure_core::{CancelToken, Error};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 /// The journeys of one chat: how often each was made.
 #[derive(Default)]
@@ -81,21 +76,21 @@ fn abort(cast: &Cast, journey: &Journey, reason: &str) {
 }
 
 /// One time that a journey is made.
-struct Trip<'a> {
-    flow: &'a Flow,
-    chat: &'a Chat,
-    cast: &'a Cast,
-    journey: &'a Journey,
-    cycle: usize,
-    seed: u64,
+pub(super) struct Trip<'a> {
+    pub(super) flow: &'a Flow,
+    pub(super) chat: &'a Chat,
+    pub(super) cast: &'a Cast,
+    pub(super) journey: &'a Journey,
+    pub(super) cycle: usize,
+    pub(super) seed: u64,
 }
 
 /// A child that is to be made.
-struct Child {
-    id: String,
-    name: String,
-    flow: Flow,
-    part: Part,
+pub(super) struct Child {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) flow: Flow,
+    pub(super) part: Part,
 }
 
 impl Trip<'_> {
@@ -120,7 +115,9 @@ impl Trip<'_> {
         let mut deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
         let all: Vec<_> = (0..children.len()).collect();
         let mut results: Vec<Option<ChildResult>> = vec![None; children.len()];
-        let mut late = self.run(&children, &all, &mut deadline, &mut results, usage).await?;
+        let mut attempt = 0;
+        let mut late =
+            self.run(&children, &all, attempt, &mut deadline, &mut results, usage).await?;
         let policy = self.journey.fan_in.on_partial_failure;
         let mut may_retry = policy != OnPartialFailure::ResumeWithAvailable;
         loop {
@@ -143,7 +140,9 @@ impl Trip<'_> {
             if policy == OnPartialFailure::PromptUser {
                 deadline = self.journey.fan_out.timeout.map(|timeout| Instant::now() + timeout);
             }
-            late = self.run(&children, &failed, &mut deadline, &mut results, usage).await?;
+            attempt += 1;
+            late =
+                self.run(&children, &failed, attempt, &mut deadline, &mut results, usage).await?;
         }
         let results: Vec<_> = results.into_iter().flatten().collect();
         self.arrive(&results, late).map(Some)
@@ -214,125 +213,6 @@ impl Trip<'_> {
         })
     }
 
-    /// Runs some of the children at the same time, until all are over. Says whether their time was
-    /// up: those that were not over then are cancelled, and end in their own good order.
-    async fn run(
-        &self,
-        children: &[Child],
-        which: &[usize],
-        deadline: &mut Option<Instant>,
-        results: &mut [Option<ChildResult>],
-        usage: &mut Usage,
-    ) -> Result<bool, Error> {
-        let token = self.cast.token.child();
-        let late = AtomicBool::new(false);
-        let questions = Questions::none();
-        let chats = which.iter().map(|at| {
-            let (child, number) = (&children[*at], *at + 1);
-            self.announce_child(child, "started", None);
-            self.request(child, number, &token).questions(&questions).run()
-        });
-        let time_is_up = self.time_is_up(deadline, &questions);
-        let reports = with_cancel(join_all(chats), time_is_up, || {
-            late.store(true, Ordering::Relaxed);
-            token.cancel();
-        })
-        .await;
-        for report in &reports {
-            *usage += report.usage;
-        }
-        if self.cast.token.is_cancelled() {
-            return Err(Error::cancelled());
-        }
-        let late = late.into_inner();
-        // By their place, so that the same script gives the same events.
-        for (at, report) in which.iter().zip(&reports) {
-            let child = &children[*at];
-            let contract = &self.journey.fan_in.output_contract;
-            let result = ChildResult::new(report, child.name.clone(), contract, late);
-            self.announce_child(child, result.status, result.output.as_ref().err());
-            results[*at] = Some(result);
-        }
-        Ok(late)
-    }
-
-    /// Waits until the children's time is up. While one of them waits for a person it stands still,
-    /// and the chat waits too.
-    async fn time_is_up(&self, deadline: &mut Option<Instant>, questions: &Questions) {
-        loop {
-            match deadline {
-                Some(deadline) => {
-                    if timeout_at(*deadline, questions.asked()).await.is_err() {
-                        return;
-                    }
-                }
-                None => questions.asked().await,
-            }
-            let since = Instant::now();
-            let _question = self.chat.question();
-            questions.settled().await;
-            if let Some(deadline) = deadline {
-                *deadline += since.elapsed();
-            }
-        }
-    }
-
-    fn announce_child(&self, child: &Child, status: &str, error: Option<&String>) {
-        self.cast.host.announce("journey.child", || {
-            let mut data = json!({
-                "journey": self.journey.id,
-                "child": child.id,
-                "workflow": child.flow.name(),
-                "status": status,
-            });
-            if let Some(error) = error {
-                data["error"] = Value::from(error.as_str());
-            }
-            data
-        });
-    }
-
-    fn request(&self, child: &Child, number: usize, token: &CancelToken) -> ChatRequest {
-        let fan_out = &self.journey.fan_out;
-        let variables = self.chat.variables();
-        let text = |name: &str| match variables.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            _ => String::new(),
-        };
-        let mut request = child
-            .flow
-            .chat()
-            .id(child.id.as_str())
-            .app(text("app_id"))
-            .user(text("user_id"))
-            .message(&*child.part.message)
-            .seed(self.seed.wrapping_add(number as u64))
-            .context(child_context(&self.cast.context, &self.journey.id))
-            .cancel_on(token);
-        let contract = &fan_out.input_contract;
-        // What the platform sets is a child's as it is its parent's, without being given.
-        let named = contract.required.iter().chain(&contract.optional);
-        for name in named.filter(|name| !is_system(name)) {
-            if let Some(value) = variables.get(name) {
-                request = request.variable(name, value.clone());
-            }
-        }
-        for (name, value) in &fan_out.child_context_seed {
-            request = request.variable(name, value.clone());
-        }
-        // A part is what a model said: it sets what the contract leaves to it, and nothing else.
-        for (name, value) in &child.part.variables {
-            if contract.names(name) && !is_system(name) {
-                request = request.variable(name, value.clone());
-            }
-        }
-        let agent = child.part.initial_agent.as_deref().map(Arc::from);
-        match agent.or_else(|| fan_out.child_initial_agent.clone()) {
-            Some(agent) => request.initial_agent(agent),
-            None => request,
-        }
-    }
-
     fn failure(&self, results: &[Option<ChildResult>]) -> Error {
         let id = &self.journey.id;
         Error::orchestration(format!("journey `{id}`: {}", failures(results).join("; ")))
@@ -383,7 +263,8 @@ impl Trip<'_> {
         );
         for _ in 0..3 {
             user.announce("select_speaker", || json!({ "agent": "user", "reason": question }));
-            let report = user.request(question.as_str()).in_chat(self.chat).run().await;
+            let request = user.request(question.as_str()).in_chat(self.chat);
+            let report = self.cast.of_person(request).run().await;
             if self.cast.token.is_cancelled() {
                 return Err(Error::cancelled());
             }

@@ -173,6 +173,9 @@ fn registration(
         // What fails does not stop a workflow, unless it says that it does.
         _ => registration.policy_at(tool.trigger.point(), Policy::Continue),
     };
+    if tool.again_on_resume {
+        registration = registration.again_on_resume();
+    }
     Ok(match tool.timeout {
         Some(limit) => registration.limited(limit),
         None => registration,

@@ -65,8 +65,8 @@ impl Clocks {
     }
 
     /// A chat is over: how long it took, if its begin was seen.
-    fn end(&self, id: InstanceId) -> Duration {
-        self.all().remove(&id).map_or(Duration::ZERO, |since| since.elapsed())
+    fn end(&self, id: InstanceId) -> Option<Duration> {
+        self.all().remove(&id).map(|since| since.elapsed())
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<InstanceId, Instant>> {
@@ -115,17 +115,22 @@ impl Line {
                 (line, Value::Null)
             }
             Some(outcome) => {
-                let seconds = self.clocks.end(id).as_secs_f64();
+                let took = match self.clocks.end(id) {
+                    // It began in another process.
+                    None if call.cx().resumed() => None,
+                    took => Some(took.unwrap_or_default().as_secs_f64()),
+                };
+                let duration = took.map_or_else(|| "-".to_owned(), |took| format!("{took:.2}s"));
                 let (word, how) = match outcome.is_ok() {
                     true => ("✅ Workflow Completed", String::new()),
                     false if is_paused => ("⏸ Workflow Paused", String::new()),
                     false => ("⛔ Workflow Ended", format!(" | outcome={outcome}")),
                 };
                 let line = format!(
-                    "{word} | workflow={workflow} | chat={chat}{how} | duration={seconds:.2}s | \
+                    "{word} | workflow={workflow} | chat={chat}{how} | duration={duration} | \
                      timestamp={timestamp}"
                 );
-                (line, json!({ "duration_s": (seconds * 100.0).round() / 100.0 }))
+                (line, json!({ "duration_s": took.map(|took| (took * 100.0).round() / 100.0) }))
             }
         };
         call.cx().log(&self.name, LogStream::Host, &line);

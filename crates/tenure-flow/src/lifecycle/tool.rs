@@ -128,6 +128,9 @@ pub struct LifecycleTool {
     pub backoff: Option<Duration>,
     /// Called only if this expression holds.
     pub when: Option<Arc<str>>,
+    /// Whether it is called again when a run goes on in another process: for a tool at a begin that
+    /// makes something which does not outlive its process, a connection for one.
+    pub again_on_resume: bool,
     /// The tools of the same trigger that it stands before.
     pub before: Vec<Arc<str>>,
     /// The tools of the same trigger that it stands after.
@@ -172,6 +175,7 @@ impl LifecycleTool {
             retries: 0,
             backoff: None,
             when: None,
+            again_on_resume: false,
             before: Vec::new(),
             after: Vec::new(),
             order: 0,

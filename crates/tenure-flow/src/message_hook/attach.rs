@@ -47,6 +47,9 @@ fn entry(declared: &MessageHook, agent: &str, python: &PythonHost) -> AttachedEn
     if !registration.points().contains(Point::AfterAgent) {
         registration = registration.policy(declared.policy.unwrap_or(Policy::Abort));
     }
+    if declared.again_on_resume {
+        registration = registration.again_on_resume();
+    }
     if let Some(limit) = declared.timeout {
         registration = registration.limited(limit);
     }

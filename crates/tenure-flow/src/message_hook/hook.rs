@@ -86,6 +86,9 @@ pub struct MessageHook {
     pub policy: Option<Policy>,
     /// The most time that a call may take; none means 30 s.
     pub timeout: Option<Limit>,
+    /// Whether it is called again when a run goes on in another process, where what it made the first
+    /// time is gone.
+    pub again_on_resume: bool,
     /// Where it is declared, as `file:line`.
     pub declared: Option<Arc<str>>,
 }
@@ -94,7 +97,16 @@ impl MessageHook {
     /// A hook of all agents, under the name of its function.
     pub fn new(kind: MessageHookType, function: PythonFunction) -> Self {
         let name = function.name.clone();
-        Self { kind, agent: None, function, name, policy: None, timeout: None, declared: None }
+        Self {
+            kind,
+            agent: None,
+            function,
+            name,
+            policy: None,
+            timeout: None,
+            again_on_resume: false,
+            declared: None,
+        }
     }
 
     /// Whether it concerns this agent. The person is an agent only for a hook that names them.

@@ -2,7 +2,7 @@
 
 use super::child_context;
 use super::failed::InnerFailed;
-use crate::chat::{ChatReport, ChatRequest, ChatStatus, Questions};
+use crate::chat::{ChatReport, ChatRequest, ChatStatus, Questions, is_final};
 use crate::flow::Flow;
 use crate::wait::with_cancel;
 use async_trait::async_trait;
@@ -34,7 +34,12 @@ impl FlowTool {
 
     async fn run(&self, cx: &ToolCx<'_>, message: &str) -> ChatReport {
         // Where there is no chat around it, the instance is the only one of its name.
-        let outer = cx.chat_id().map_or_else(|| cx.instance_id().to_string(), str::to_owned);
+        let steps = cx.own_steps();
+        let outer = match (cx.chat_id(), &steps) {
+            (Some(chat), _) => chat.to_owned(),
+            (None, Some(steps)) => steps.log().run_id().to_string(),
+            (None, None) => cx.instance_id().to_string(),
+        };
         // The turns of one instance are numbered, so the same script gives the same ids.
         let number = cx.agent().metrics().total_requests + 1;
         let context = match cx.context() {
@@ -49,6 +54,9 @@ impl FlowTool {
             .message(message)
             .context(context)
             .cancel_on(&token);
+        if let Some(steps) = &steps {
+            request = request.recorded(steps);
+        }
         if let Some(variables) = cx.chat_variables() {
             let text = |name: &str| match variables.get(name) {
                 Some(Value::String(text)) => text,
@@ -125,12 +133,23 @@ impl Tool for FlowTool {
                 let content = "the workflow was cancelled".to_owned();
                 Ok(ToolOutput { content, status: ToolStatus::Cancelled })
             }
-            _ => Err(ToolError::ends_turn(InnerFailed::new(&report))),
+            // What parks or gives up the inner chat does so to the whole run.
+            _ => Err(match report.error {
+                Some(error) if is_final(&error) && !error.is_cancelled() => {
+                    ToolError::ends_turn(error)
+                }
+                _ => ToolError::ends_turn(InnerFailed::new(&report)),
+            }),
         }
     }
 
     /// As long as its agents may take to end: their ends and their shutdowns.
     fn cancel_grace(&self) -> Duration {
         self.flow.longest_end()
+    }
+
+    /// What the chat does is recorded, at the place of the call.
+    fn is_composite(&self) -> bool {
+        true
     }
 }

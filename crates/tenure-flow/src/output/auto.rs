@@ -22,7 +22,8 @@ use tenure_core::tool::ToolSpec;
 /// [`Output::ask`].
 pub fn auto_tool(output: &Arc<Output>, tool: impl Into<Arc<str>>) -> Registration {
     let entry = AutoTool { output: output.clone(), tool: tool.into(), spec: Mutex::new(None) };
-    hook(entry).named("auto_tool").origin(Origin::Platform)
+    // What it keeps of the tool is kept for one life of a run, and it decides the same in each.
+    hook(entry).named("auto_tool").origin(Origin::Platform).again_on_resume()
 }
 
 /// The fields of an answer that a tool takes: those that are among its parameters, or all if it takes

@@ -188,14 +188,20 @@ impl Tool for UiTool {
             (TakesResponse::Yes, Value::Object(fields)) => {
                 let mut fields = fields.clone();
                 fields.insert(UI_RESPONSE.to_owned(), response);
-                self.inner.call(cx, &Value::Object(fields)).await
+                let arguments = Value::Object(fields);
+                cx.recorded(&arguments, self.inner.call(cx, &arguments)).await
             }
-            _ => self.inner.call(cx, arguments).await,
+            _ => cx.recorded(arguments, self.inner.call(cx, arguments)).await,
         }
     }
 
     fn cancel_grace(&self) -> Duration {
         self.inner.cancel_grace()
+    }
+
+    /// The question is recorded by itself: while it stands nothing has been called.
+    fn is_composite(&self) -> bool {
+        true
     }
 }
 

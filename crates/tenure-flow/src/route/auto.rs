@@ -3,6 +3,7 @@
 use super::order::next_after;
 use super::selector::{Asked, Selector, conversation, cut, named};
 use super::{RouteCx, Router, RoutingDecision, Target};
+use crate::chat::is_final;
 use async_trait::async_trait;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ impl Router for Auto {
         let read = |answer: &str| named(answer, &candidates);
         match self.selector.ask(cx, &question, read).await {
             Ok(asked) => Self::decide(cx, asked),
-            Err(error) if error.is_cancelled() => Err(error),
+            Err(error) if is_final(&error) => Err(error),
             Err(error) => next_in_order(cx, &format!("the model failed: {error}"), 1),
         }
     }

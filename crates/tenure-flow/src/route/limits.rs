@@ -59,6 +59,10 @@ impl Router for ReplyLimits {
     fn name(&self) -> &str {
         self.inner.name()
     }
+
+    fn is_determined(&self) -> bool {
+        self.inner.is_determined()
+    }
 }
 
 impl fmt::Debug for ReplyLimits {

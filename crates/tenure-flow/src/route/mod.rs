@@ -149,6 +149,12 @@ pub trait Router: Send + Sync + 'static {
 
     /// What it is called in events.
     fn name(&self) -> &str;
+
+    /// Whether what it decides follows from where the chat stands alone. What others decide is put on
+    /// record in a [recorded](crate::ChatRequest::recorded) chat, and is not asked for again.
+    fn is_determined(&self) -> bool {
+        false
+    }
 }
 
 #[async_trait]
@@ -159,6 +165,10 @@ impl<R: Router + ?Sized> Router for Arc<R> {
 
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn is_determined(&self) -> bool {
+        (**self).is_determined()
     }
 }
 

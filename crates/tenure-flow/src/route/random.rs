@@ -52,6 +52,10 @@ impl Router for Random {
     fn name(&self) -> &str {
         "random"
     }
+
+    fn is_determined(&self) -> bool {
+        true
+    }
 }
 
 /// A number that looks like chance and is the same for the same two numbers (splitmix64).

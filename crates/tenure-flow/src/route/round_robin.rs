@@ -35,4 +35,8 @@ impl Router for RoundRobin {
     fn name(&self) -> &str {
         "round_robin"
     }
+
+    fn is_determined(&self) -> bool {
+        true
+    }
 }

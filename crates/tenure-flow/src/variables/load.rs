@@ -2,6 +2,7 @@
 
 use super::plan::OVERVIEWS;
 use super::{File, FileFormat, Kind, Refresh, Session, Source, Variables};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,20 @@ use tenure_cards::Report;
 use tenure_cards::project::{ConfineError, confine};
 use tenure_cards::source::{self, MAX_FILE, Span};
 use tenure_core::Error;
+use tenure_core::step::Steps;
 
 /// Says that chats get the overviews.
 const CONTEXT_AWARE: &str = "CONTEXT_AWARE";
+
+/// What a recorded chat began with.
+#[derive(Serialize, Deserialize)]
+struct Loaded {
+    values: BTreeMap<String, Value>,
+    /// What the databases had.
+    written: BTreeMap<String, Value>,
+    /// Variables whose values are not on record.
+    secret: Vec<String>,
+}
 
 /// What the platform knows of a chat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,8 +83,35 @@ impl Variables {
         keys: RuntimeKeys,
         given: BTreeMap<String, Value>,
     ) -> Result<Session, Error> {
+        self.open_at(keys, given, None).await
+    }
+
+    /// The same for a chat that is recorded: in every life of its run it begins with the same values,
+    /// and what is read and written for it later is on record too.
+    pub(crate) async fn open_at(
+        self: &Arc<Self>,
+        keys: RuntimeKeys,
+        given: BTreeMap<String, Value>,
+        steps: Option<&Steps>,
+    ) -> Result<Session, Error> {
+        let session = Session::new(self.clone(), keys, steps.cloned());
+        let mut values = match steps {
+            None => self.load(&session, given).await?,
+            Some(steps) => self.load_recorded(&session, given, steps).await?,
+        };
+        self.compute_all(&mut values).map_err(Error::invalid)?;
+        session.opened(values);
+        Ok(session)
+    }
+
+    /// Everything that is not computed.
+    async fn load(
+        &self,
+        session: &Session,
+        given: BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, Value>, Error> {
         let mut values: BTreeMap<String, Value> = BTreeMap::new();
-        for (name, value) in keys.values() {
+        for (name, value) in session.keys().values() {
             values.insert(name.to_owned(), value.into());
         }
         for (name, value) in given {
@@ -81,11 +120,39 @@ impl Variables {
         }
         self.load_plain(&mut values)?;
         self.load_files(&mut values).await?;
-        let session = Session::new(self.clone(), keys);
         session.load_data(&mut values).await?;
-        self.compute_all(&mut values).map_err(Error::invalid)?;
-        session.opened(values);
-        Ok(session)
+        Ok(values)
+    }
+
+    /// The same, once in all lives of a run.
+    async fn load_recorded(
+        &self,
+        session: &Session,
+        given: BTreeMap<String, Value>,
+        steps: &Steps,
+    ) -> Result<BTreeMap<String, Value>, Error> {
+        let load = async {
+            let values = self.load(session, given.clone()).await?;
+            // What must not be written down is read again by every life. What is in its place in
+            // the record would be no good as a password, nor as part of a document.
+            let is_secret = |value: &Value| steps.log().redact(&mut value.clone());
+            let (secret, values): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                values.into_iter().partition(|(_, value)| is_secret(value));
+            let mut written = session.written();
+            written.retain(|name, _| !secret.contains_key(name));
+            Ok(Loaded { values, written, secret: secret.into_keys().collect() })
+        };
+        let Loaded { mut values, mut written, secret } =
+            steps.step("variables", &given, load).await?;
+        if !secret.is_empty() {
+            let again = self.load(session, given).await?;
+            let again = again.into_iter().filter(|(name, _)| secret.contains(name));
+            values.extend(again);
+            let again = session.written().into_iter().filter(|(name, _)| secret.contains(name));
+            written.extend(again);
+        }
+        session.was_written(written);
+        Ok(values)
     }
 
     /// Whether a chat may begin with this value.

@@ -21,6 +21,7 @@ mod session;
 mod sqlite;
 mod template;
 mod trigger;
+mod writing;
 
 pub use database::{Database, DatabaseError, Document, Query};
 pub use definition::{

@@ -2,16 +2,18 @@
 
 use super::database::{Database, DatabaseError, Document, Query};
 use super::trigger::{CONTEXT_CHANGED, Change};
+use super::writing::Moment;
 use super::{
-    DataEntity, DataReference, Definition, Kind, PersistTo, Refresh, RuntimeKeys, Source,
-    Variables, WriteStrategy, template,
+    DataEntity, DataReference, Definition, Kind, Refresh, RuntimeKeys, Source, Variables, template,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::Error;
 use tenure_core::chat::Chat;
+use tenure_core::step::Steps;
 use tokio::time::timeout;
 
 /// The most documents that a variable holds.
@@ -25,31 +27,40 @@ const MOST_DOCUMENTS: usize = 1000;
 /// 4. [`Session::after_turn`] after every turn, however it ended;
 /// 5. [`Session::finish`] after the last turn, and once more after the chat's own ends.
 pub struct Session {
-    variables: Arc<Variables>,
-    keys: RuntimeKeys,
+    pub(super) variables: Arc<Variables>,
+    pub(super) keys: RuntimeKeys,
     kept: Mutex<Kept>,
+    /// Where what is read and written is recorded, if it is.
+    pub(super) steps: Option<Steps>,
+    /// How often something was to be read or written.
+    calls: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Kept {
+pub(super) struct Kept {
     values: BTreeMap<String, Value>,
     /// Who spoke last: when somebody else begins, a phase is over.
     speaker: Option<String>,
     /// What the databases have of the variables that are written.
-    written: BTreeMap<String, Value>,
-}
-
-/// When documents are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    Turn,
-    Phase,
-    End,
+    pub(super) written: BTreeMap<String, Value>,
 }
 
 impl Session {
-    pub(super) fn new(variables: Arc<Variables>, keys: RuntimeKeys) -> Self {
-        Self { variables, keys, kept: Mutex::default() }
+    pub(super) fn new(variables: Arc<Variables>, keys: RuntimeKeys, steps: Option<Steps>) -> Self {
+        Self { variables, keys, kept: Mutex::default(), steps, calls: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn keys(&self) -> &RuntimeKeys {
+        &self.keys
+    }
+
+    /// What the databases have, as far as is known.
+    pub(super) fn written(&self) -> BTreeMap<String, Value> {
+        self.kept().written.clone()
+    }
+
+    pub(super) fn was_written(&self, written: BTreeMap<String, Value>) {
+        self.kept().written = written;
     }
 
     pub(super) fn opened(&self, mut values: BTreeMap<String, Value>) {
@@ -59,7 +70,7 @@ impl Session {
         self.kept().values = values;
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,11 +135,20 @@ impl Session {
     /// The last turn is over: writes everything that is not written yet, within the limit for the
     /// end of a chat ([`Variables::data_limits`]).
     pub async fn finish(&self, chat: &Chat) -> Result<(), Error> {
+        self.write_all(chat, Moment::End).await
+    }
+
+    /// The same once the chat's own ends are over. Of a run that is given up it is one of them.
+    pub(crate) async fn settle(&self, chat: &Chat) -> Result<(), Error> {
+        self.write_all(chat, Moment::Over).await
+    }
+
+    async fn write_all(&self, chat: &Chat, moment: Moment) -> Result<(), Error> {
         if !self.variables.uses_data {
             return Ok(());
         }
         let limit = self.variables.end_limit;
-        let written = timeout(limit, Box::pin(self.write(chat, Moment::End))).await;
+        let written = timeout(limit, Box::pin(self.write(chat, moment))).await;
         written.unwrap_or_else(|_| {
             Err(Error::orchestration(format!(
                 "what the chat leaves could not be written within {limit:?}"
@@ -137,7 +157,7 @@ impl Session {
     }
 
     /// Waits for a database, and no longer than it may take.
-    async fn within<T>(
+    pub(super) async fn within<T>(
         &self,
         call: impl Future<Output = Result<T, DatabaseError>>,
     ) -> Result<T, DatabaseError> {
@@ -163,20 +183,29 @@ impl Session {
         chat: &Chat,
         is_due: impl Fn(&Definition, &DataReference) -> bool,
     ) -> Result<(), Error> {
-        let mut current = None;
-        let mut patch = Vec::new();
-        for definition in &self.variables.definitions {
-            let Source::DataReference(reference) = &definition.source else { continue };
-            if !is_due(definition, reference) {
-                continue;
-            }
-            let current = current.get_or_insert_with(|| chat.variables());
-            let value = self.read(definition, reference, current).await?;
-            if current.get(&definition.name) != Some(&value) {
-                current.insert(definition.name.clone(), value.clone());
-                patch.push((definition.name.clone(), value));
-            }
+        let due: Vec<_> = self
+            .variables
+            .definitions
+            .iter()
+            .filter_map(|definition| match &definition.source {
+                Source::DataReference(reference) if is_due(definition, reference) => {
+                    Some((definition, reference))
+                }
+                _ => None,
+            })
+            .collect();
+        let number = self.next_call();
+        if due.is_empty() {
+            return Ok(());
         }
+        let patch = match &self.steps {
+            None => self.read_again(chat, &due).await?,
+            Some(steps) => {
+                let names: Vec<_> = due.iter().map(|(definition, _)| &definition.name).collect();
+                let step = format!("variables:{number}:read");
+                steps.step(&step, &names, self.read_again(chat, &due)).await?
+            }
+        };
         if patch.is_empty() {
             return Ok(());
         }
@@ -189,6 +218,29 @@ impl Session {
         let after = chat.variables();
         announce(chat, &self.variables.changes(&before, &after, &names, "data_reference"));
         Ok(())
+    }
+
+    /// Counts what is read and written: the same in every life of a run.
+    pub(super) fn next_call(&self) -> usize {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What of these references is another now.
+    async fn read_again(
+        &self,
+        chat: &Chat,
+        due: &[(&Definition, &DataReference)],
+    ) -> Result<Vec<(String, Value)>, Error> {
+        let mut current = chat.variables();
+        let mut patch = Vec::new();
+        for (definition, reference) in due {
+            let value = self.read(definition, reference, &current).await?;
+            if current.get(&definition.name) != Some(&value) {
+                current.insert(definition.name.clone(), value.clone());
+                patch.push((definition.name.clone(), value));
+            }
+        }
+        Ok(patch)
     }
 
     /// Reads what the databases have, for a chat that starts.
@@ -263,90 +315,7 @@ impl Session {
         Ok(found.into_iter().next().map_or(Value::Null, Value::Object))
     }
 
-    async fn write(&self, chat: &Chat, moment: Moment) -> Result<(), Error> {
-        for definition in &self.variables.definitions {
-            let is_due = match &definition.source {
-                Source::DataEntity(entity) => match entity.write {
-                    WriteStrategy::Immediate => true,
-                    WriteStrategy::OnPhaseTransition => moment != Moment::Turn,
-                    WriteStrategy::OnWorkflowEnd => moment == Moment::End,
-                },
-                Source::Computed(computed) => computed.persist_to.is_some(),
-                _ => false,
-            };
-            if !is_due {
-                continue;
-            }
-            let name = &definition.name;
-            let value = chat.variable(name).unwrap_or_default();
-            if self.kept().written.get(name) == Some(&value) {
-                continue;
-            }
-            match &definition.source {
-                Source::DataEntity(entity) => self.write_entity(name, entity, &value).await?,
-                Source::Computed(computed) => {
-                    if let Some(to) = &computed.persist_to {
-                        self.write_computed(name, to, &value).await?;
-                    }
-                }
-                _ => continue,
-            }
-            self.kept().written.insert(name.clone(), value);
-        }
-        Ok(())
-    }
-
-    async fn write_entity(
-        &self,
-        name: &str,
-        entity: &DataEntity,
-        value: &Value,
-    ) -> Result<(), Error> {
-        // A document is written, and not taken away.
-        let Value::Object(document) = value else { return Ok(()) };
-        let mut document = document.clone();
-        let by = &entity.search_by;
-        let key = match self.keys.get(by) {
-            Some(key) => {
-                document.insert(by.clone(), key.into());
-                Value::from(key)
-            }
-            None => match document.get(by) {
-                Some(key) if !key.is_null() => key.clone(),
-                _ => {
-                    return Err(Error::orchestration(format!(
-                        "context variable `{name}` cannot be written: its documents are searched \
-                         by `{by}`, and this one has none"
-                    )));
-                }
-            },
-        };
-        let query = Query::new().with(&**by, key);
-        let database = self.database(name, &entity.database_name)?;
-        let put = self.within(database.put(&entity.collection, &query, &document)).await;
-        put.map_err(|error| {
-            Error::orchestration(format!("context variable `{name}` cannot be written: {error}"))
-        })
-    }
-
-    async fn write_computed(&self, name: &str, to: &PersistTo, value: &Value) -> Result<(), Error> {
-        let wrong = |error| {
-            Error::orchestration(format!("context variable `{name}` cannot be written: {error}"))
-        };
-        let key = self.keys.get(&to.search_by).unwrap_or_default();
-        let database = self.database(name, &to.database_name)?;
-        let query = Query::new().with(&*to.search_by, key);
-        let mut fields: Document = Map::new();
-        fields.insert(name.to_owned(), value.clone());
-        let updated = self.within(database.update(&to.collection, &query, &fields)).await;
-        if updated.map_err(wrong)? > 0 {
-            return Ok(());
-        }
-        fields.insert(to.search_by.clone(), key.into());
-        self.within(database.insert(&to.collection, &fields)).await.map_err(wrong)
-    }
-
-    fn database(&self, variable: &str, name: &str) -> Result<&Arc<dyn Database>, Error> {
+    pub(super) fn database(&self, variable: &str, name: &str) -> Result<&Arc<dyn Database>, Error> {
         self.variables.databases.get(name).ok_or_else(|| {
             Error::invalid(format!(
                 "context variable `{variable}` needs the database `{name}`, which there is not"

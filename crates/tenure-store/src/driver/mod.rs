@@ -36,7 +36,7 @@ pub enum Begun {
     /// It is new; this is its record.
     New(RunLog),
     /// A run of that id was begun before.
-    Known(RunInfo),
+    Known(Box<RunInfo>),
 }
 
 impl Store {
@@ -90,7 +90,7 @@ impl Driver {
         });
         if !is_new.await? {
             let known = self.store().run(id)?;
-            return known.map(Begun::Known).ok_or_else(|| self.unknown(id));
+            return known.map(|info| Begun::Known(Box::new(info))).ok_or_else(|| self.unknown(id));
         }
         let mut info = RunInfo::new(&run, started);
         (info.lives, info.driven) = (1, true);

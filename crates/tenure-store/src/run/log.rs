@@ -94,6 +94,11 @@ impl StepLog for RunLog {
         if log.drive.is_none() || is_ours {
             return;
         }
+        // What is served from the record has been told in an earlier life.
+        let is_caught_up = log.is_new || log.beyond.load(Ordering::Relaxed);
+        if event.run.is_some() && !is_caught_up {
+            return;
+        }
         let row = rows::event(&event, |data| {
             log.store.redact(data);
         });

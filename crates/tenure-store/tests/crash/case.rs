@@ -261,7 +261,7 @@ fn kill(random: &mut Random, span: Duration) -> Kill {
         // While it begins, or recovers.
         6 => Kill::After(Duration::from_micros(random.below(span / 4))),
         _ => {
-            let point: &'static str = *random.pick::<&'static str>(&FAIL_POINTS);
+            let point: &'static str = random.pick::<&'static str>(&FAIL_POINTS);
             let most = 1 + random.below(30);
             Kill::At(point, 1 + random.below(most))
         }

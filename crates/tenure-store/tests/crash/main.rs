@@ -167,7 +167,7 @@ fn what_is_wrong_is_found() {
         ran.lives[1].lines.extend(first);
     });
     for what in
-        ["tool ", "model ", "before_model of", "step 7e57", "and was done again", "ran again"]
+        ["tool ", "model ", "before_model of", "step 0000", "and was done again", "ran again"]
     {
         assert!(again.contains(what), "`{what}` is not in:\n{again}");
     }

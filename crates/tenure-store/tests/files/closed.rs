@@ -151,7 +151,7 @@ fn child_before_a_closed_folder() {
         Ok(store) => {
             let runs = store.runs(&Default::default()).expect("they are read");
             assert_eq!(runs.len(), 1);
-            let error = store.drive("a test").err().expect("it cannot be driven");
+            let error = store.drive("a test").expect_err("it cannot be driven");
             assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");
         }
         Err(error) => {
@@ -169,7 +169,7 @@ fn child_before_a_closed_file() {
         Ok(store) => {
             let runs = store.runs(&Default::default()).expect("they are read");
             assert_eq!(runs.len(), 1, "what is there can be read");
-            store.drive("a test").err().expect("it cannot be driven")
+            store.drive("a test").expect_err("it cannot be driven")
         }
     };
     assert_eq!(error.kind(), StoreErrorKind::ReadOnly, "{error}");

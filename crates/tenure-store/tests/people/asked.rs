@@ -32,7 +32,7 @@ fn a_person_at_another_terminal() {
 }
 
 fn answer_elsewhere(file: &Path, question: &str, reply: &str) {
-    let status = Command::new(env::current_exe().unwrap())
+    let status = Command::new(env::current_exe().expect("it works here"))
         .args(["--exact", CHILD, "--nocapture"])
         .env(FILE, file)
         .env(QUESTION, question)
@@ -40,7 +40,7 @@ fn answer_elsewhere(file: &Path, question: &str, reply: &str) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()
-        .unwrap();
+        .expect("it works here");
     assert!(status.success(), "{status}");
 }
 
@@ -54,16 +54,16 @@ fn guide(said: &Said) -> Blueprint {
         Box::pin(async move {
             let reply = json!({ "type": "string", "minLength": 2 });
             let answer = cx.ask(Ask::input("Where to?").schema(reply)).await?;
-            said.lock().unwrap().push(answer);
+            said.lock().expect("it works here").push(answer);
             Ok(Flow::Continue)
         })
     });
     let guide = Agent::builder("guide").model(Passthrough::new()).with_lifecycle(asks);
-    guide.blueprint().unwrap()
+    guide.blueprint().expect("it works here")
 }
 
 fn engine(store: &Store, said: &Said) -> LocalEngine {
-    let engine = LocalEngine::new(store.drive("a test").unwrap());
+    let engine = LocalEngine::new(store.drive("a test").expect("it works here"));
     engine.register("guide", Arc::new(guide(said)));
     engine
 }
@@ -71,7 +71,7 @@ fn engine(store: &Store, said: &Said) -> LocalEngine {
 async fn question(store: &Store, run: RunId) -> AskInfo {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        if let Some(ask) = store.asks(&AskQuery::open().run(run)).unwrap().pop() {
+        if let Some(ask) = store.asks(&AskQuery::open().run(run)).expect("it works here").pop() {
             return ask;
         }
         assert!(Instant::now() < deadline, "no question comes");

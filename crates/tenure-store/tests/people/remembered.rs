@@ -12,7 +12,11 @@ use tenure_store::{Rule, Store};
 use tenure_testkit::compliance;
 
 fn clerk(memory: impl Memory) -> Blueprint {
-    Agent::builder("clerk").model(Passthrough::new()).memory(memory).blueprint().unwrap()
+    Agent::builder("clerk")
+        .model(Passthrough::new())
+        .memory(memory)
+        .blueprint()
+        .expect("it works here")
 }
 
 #[tokio::test]

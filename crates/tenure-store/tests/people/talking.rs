@@ -7,10 +7,10 @@ use tenure_models::Passthrough;
 use tenure_store::Store;
 
 async fn turn(history: &History, message: &str) -> History {
-    let agent = Agent::builder("echo").model(Passthrough::new()).build().unwrap();
-    agent.startup().await.unwrap();
-    agent.set_history(history.clone()).unwrap();
-    agent.run(message).await.unwrap();
+    let agent = Agent::builder("echo").model(Passthrough::new()).build().expect("it works here");
+    agent.startup().await.expect("it works here");
+    agent.set_history(history.clone()).expect("it works here");
+    agent.run(message).await.expect("it works here");
     let history = agent.history();
     agent.shutdown().await;
     history

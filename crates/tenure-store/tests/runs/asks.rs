@@ -18,7 +18,7 @@ async fn open(store: &Store, run: RunId, count: usize) -> Vec<AskInfo> {
     let query = AskQuery::open().run(run);
     let wait = async {
         loop {
-            let open = store.asks(&query).unwrap();
+            let open = store.asks(&query).expect("asks can be read");
             if open.len() == count {
                 return open;
             }

@@ -136,7 +136,10 @@ async fn take_steps(log: &tenure_store::RunLog, count: usize) {
     let steps = tenure_core::step::Steps::new(std::sync::Arc::new(log.clone()));
     for n in 0..count {
         let value = json!({ "n": n, "text": "x".repeat(200) });
-        let taken: Value = steps.step(&format!("s{n}"), &n, async { Ok(value) }).await.unwrap();
+        let taken: Value = steps
+            .step(&format!("s{n}"), &n, async { Ok(value) })
+            .await
+            .expect("it can be recorded");
         assert_eq!(taken["n"], n);
     }
 }

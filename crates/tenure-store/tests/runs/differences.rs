@@ -49,7 +49,8 @@ async fn a_step_with_another_input_parks_the_run_and_names_the_step() {
     let log = begin(&driver, run).await;
     work(&blueprint(busy(&effects)), &log).await.expect("it ends well");
     drop(log);
-    (effects.take(), effects.said());
+    effects.take();
+    effects.said();
 
     let changed = blueprint(busy(&effects).instruction("be long"));
     let log = driver.resume(id, Resume::GoOn).await.unwrap();
@@ -126,7 +127,8 @@ async fn a_replay_of_a_run_that_is_over_says_whether_it_comes_to_the_same() {
     let log = begin(&driver, run).await;
     let result = work(&blueprint(busy(&effects)), &log).await;
     log.finish(result).await.unwrap();
-    (effects.take(), effects.said());
+    effects.take();
+    effects.said();
 
     let replay = driver.store().replay(id).unwrap();
     let result = work(&blueprint(busy(&effects)), &replay).await;

@@ -17,7 +17,8 @@ async fn left_waiting(driver: &Driver, effects: &Effects) -> RunId {
     let run = NewRun::new("agent", json!("go"));
     let id = run.id;
     dies_waiting(blueprint(waiting(effects)), begin(driver, run).await).await;
-    (effects.take(), effects.said());
+    effects.take();
+    effects.said();
     id
 }
 
@@ -93,7 +94,8 @@ async fn g1_a_process_that_dies_while_it_gives_a_run_up_changes_nothing() {
     let id = run.id;
     let agent = blueprint(waiting(&effects).with_lifecycle(Goes));
     dies_waiting(agent.clone(), begin(&driver, run).await).await;
-    (effects.take(), effects.said());
+    effects.take();
+    effects.said();
 
     // `hangs` is the last entry, so its end comes first; the one of `hooks` is not reached. The
     // process dies there twice.
@@ -170,7 +172,8 @@ async fn a_run_that_had_only_its_ends_left_ends_as_it_would_have() {
     let log = begin(&driver, run).await;
     work(&blueprint(busy(&effects)), &log).await.expect("it ends well");
     drop(log);
-    (effects.take(), effects.said());
+    effects.take();
+    effects.said();
     let (_, info) = resume(&driver, id, Resume::Abandon, &blueprint(busy(&effects))).await;
     assert_eq!((info.outcome, info.output), (Some(Outcome::Ok), Some(json!("done!"))));
     assert_eq!(effects.take(), Default::default());

@@ -36,19 +36,19 @@ struct Seen {
 
 impl Effects {
     pub(crate) fn ran(&self, what: impl Into<String>) {
-        *self.0.lock().unwrap().counts.entry(what.into()).or_default() += 1;
+        *self.0.lock().expect("it works here").counts.entry(what.into()).or_default() += 1;
     }
 
     pub(crate) fn say(&self, what: String) {
-        self.0.lock().unwrap().said.push(what);
+        self.0.lock().expect("it works here").said.push(what);
     }
 
     pub(crate) fn said(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap().said)
+        std::mem::take(&mut self.0.lock().expect("it works here").said)
     }
 
     pub(crate) fn take(&self) -> BTreeMap<String, usize> {
-        std::mem::take(&mut self.0.lock().unwrap().counts)
+        std::mem::take(&mut self.0.lock().expect("it works here").counts)
     }
 }
 

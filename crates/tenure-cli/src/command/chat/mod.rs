@@ -6,6 +6,7 @@
 
 mod answer;
 mod flush;
+mod keep;
 mod show;
 mod slash;
 mod source;
@@ -13,9 +14,10 @@ mod talk;
 mod turn;
 
 use super::admission::{Admitted, Request};
+use super::cards::{most_lines, named};
+use super::ground::Shown;
 use super::project::{Opened, complain_about};
 use super::reload::{Conversations, ReloadWishes, Telling};
-use super::run::{most_lines, named};
 use super::session::{Session, Wishes, listen};
 use super::workflow::not_for_workflows;
 use crate::args::Chat;
@@ -24,6 +26,7 @@ use crate::signal::Stopper;
 use crate::terminal::{EventLines, Progress, Screen, asker};
 use anyhow::{Context as _, Result};
 use flush::Flush;
+use keep::Keep;
 use source::Source;
 use talk::{Ears, Talk};
 
@@ -77,7 +80,8 @@ pub(super) fn run(args: &Chat) -> Result<Exit> {
         screen: session.screen.clone(),
         stopper: session.stopper.clone(),
     };
-    hold(session, agent, Ears { left, flush, watcher }, reload)
+    let keep = Keep::open(args, &session.team().loaded().project, &agent)?;
+    hold(session, agent, Ears { left, flush, watcher, keep }, reload)
 }
 
 /// Starts the agents, talks, and stops the agents, whatever happens in between.
@@ -88,7 +92,7 @@ fn hold(session: Session, agent: String, ears: Ears, reload: ReloadWishes) -> Re
         .context("the runtime cannot be started")?;
     let Session { team, bus, screen, stopper, .. } = session;
     let shown = screen.watch(&bus, runtime.handle());
-    listen(&screen, &stopper)?;
+    listen(&Shown::new(&screen), &stopper)?;
     let result = runtime.block_on(async {
         let source = Source::open(&team)?;
         let talk = Talk::new(team, agent, bus, ears, reload);

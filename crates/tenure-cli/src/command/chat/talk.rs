@@ -4,6 +4,7 @@ use super::super::ended::{Drove, Ended};
 use super::super::project::Opened;
 use super::super::reload::{ReloadWishes, Reloaded, Watcher, reload};
 use super::flush::Flush;
+use super::keep::Keep;
 use super::show;
 use super::slash::{self, parse};
 use super::source::Source;
@@ -43,6 +44,8 @@ pub(super) struct Ears {
     pub(super) flush: Flush,
     /// Who knows of changes.
     pub(super) watcher: Option<Watcher>,
+    /// Who keeps what is said.
+    pub(super) keep: Option<Keep>,
 }
 
 /// What there is to do.
@@ -122,6 +125,10 @@ impl Talk {
             Ok(None) => {}
             Ok(Some(run)) => print_answer(&clean_block(&run.output))?,
             Err(error) => return Ok(self.failed(Err(error))),
+        }
+        let recalled = self.ears.keep.as_ref().map(|keep| keep.recall(&self.team, &self.agent));
+        if let Some(Err(error)) = recalled {
+            return Ok(self.failed(Err(error)));
         }
         if source.is_person() {
             self.stopper().interrupts().talk();
@@ -368,7 +375,7 @@ impl Talk {
 
     /// Says why there is no chat, and what code that is.
     fn failed(&self, result: Result<Run, TeamError>) -> Exit {
-        let drove = Drove { result: Some(result), failures: Vec::new(), bound: None };
+        let drove = Drove { result: Some(result), ..Drove::default() };
         let cause = self.stopper().cause();
         let ended = Ended::new(&self.agent, drove, cause, self.screen().clone());
         let _quiet = self.screen().hold();

@@ -37,6 +37,9 @@ impl Talk {
         let pressed = self.stopper().interrupts().turn_begins();
         let answered = self.answered(conversation, agent, message, &pressed).await;
         self.stopper().interrupts().turn_ends();
+        if let Some(keep) = &self.ears.keep {
+            keep.save(&self.team, agent).await;
+        }
         let is_cut = pressed.is_cancelled() || self.stopper().cause().is_some();
         Ok(self.conclude(agent, answered?, is_cut))
     }
@@ -134,7 +137,7 @@ impl Talk {
         };
         let went_well = result.is_ok();
         let bound = self.team.loaded().project.config.turn_limit.map(Bound::Turn);
-        let drove = Drove { result: Some(result), failures: Vec::new(), bound };
+        let drove = Drove { result: Some(result), bound, ..Drove::default() };
         let ended = Ended::new(agent, drove, None, self.screen().clone());
         ended.complain();
         if let Some(line) = line.filter(|_| went_well) {

@@ -11,8 +11,8 @@ mod watcher;
 pub(super) use rerun::{Rerun, rerun};
 pub(super) use watcher::Watcher;
 
+use super::cards::named;
 use super::project::{Opened, items_of};
-use super::run::named;
 use crate::signal::Stopper;
 use crate::terminal::Screen;
 use crate::trust::{Leave, Store, admit, confirm_unchanged};

@@ -1,7 +1,8 @@
 //! `tenure run --watch`: the same message again on every change, to agents that live on in between.
 
+use super::super::cards::named;
 use super::super::ended::{Drove, Ended};
-use super::super::run::named;
+use super::super::ground::Shown;
 use super::super::session::{Session, Task, closest, converse, listen};
 use super::{Conversations, ReloadWishes, Reloaded, Telling, Watcher, reload};
 use crate::exit::Exit;
@@ -48,7 +49,7 @@ pub(in super::super) fn rerun(session: Session, again: Rerun) -> Result<Exit> {
         .context("the runtime cannot be started")?;
     let Session { team, bus, screen, stopper, timeout } = session;
     let shown = screen.watch(&bus, runtime.handle());
-    listen(&screen, &stopper)?;
+    listen(&Shown::new(&screen), &stopper)?;
     let exit = runtime.block_on(live(team, &screen, &stopper, timeout, again));
     stopper.ended();
     shown.end();
@@ -142,7 +143,7 @@ async fn first_start(team: &Team, agent: &str, wishes: &ReloadWishes) -> Option<
             None
         }
     };
-    let drove = Drove { result, failures: Vec::new(), bound: None };
+    let drove = Drove { result, ..Drove::default() };
     let ended = Ended::new(agent, drove, wishes.stopper.cause(), wishes.screen.clone());
     if wishes.telling == Telling::Json {
         print_json(ended.to_json());
@@ -163,7 +164,7 @@ async fn one(team: &Team, task: Task<'_>, wishes: &ReloadWishes) -> Ended {
         None => Some(converse(team, &wishes.stopper, task, left).await),
     };
     let bound = bound.map(|(bound, _)| bound);
-    let drove = Drove { result, failures: Vec::new(), bound };
+    let drove = Drove { result, bound, ..Drove::default() };
     Ended::new(&agent, drove, wishes.stopper.cause(), wishes.screen.clone())
 }
 

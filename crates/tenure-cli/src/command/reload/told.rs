@@ -1,7 +1,7 @@
 //! How a reload is told.
 
+use super::super::cards::print_diagnostics;
 use super::super::project::complain_about;
-use super::super::run::print_diagnostics;
 use super::{ReloadWishes, Telling, Why};
 use crate::terminal::print_json;
 use crate::terminal::style::{BAD, BOLD, DIM, GOOD, WARN, paint};

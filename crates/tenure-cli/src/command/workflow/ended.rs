@@ -1,12 +1,13 @@
 //! A chat that is over: its exit code, and what is said about it.
 
-use super::super::ended::{Bound, UNANSWERED};
+use super::super::ended::{Bound, ERROR, UNANSWERED};
+use super::super::recorded::Kept;
 use super::drive::Went;
 use crate::exit::Exit;
-use crate::terminal::print_plain;
 use crate::terminal::sink::print_answer;
 use crate::terminal::style::{BAD, WARN, paint};
 use crate::terminal::text::{clean_block, clean_line, fit};
+use crate::terminal::{Screen, print_plain};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::IsTerminal as _;
@@ -20,18 +21,24 @@ use tenure_flow::{ChatReport, ChatStatus};
 const MOST_OF_QUESTION: usize = 200;
 
 /// A chat that is over.
-pub(super) struct Ended<'a> {
-    pub(super) workflow: &'a str,
+pub(crate) struct Ended {
+    pub(super) workflow: String,
     pub(super) went: Went,
+    /// What is on record of it.
+    pub(super) kept: Option<Kept>,
+    pub(super) screen: Screen,
     pub(super) stopped: Option<Exit>,
     /// Whether a question came up that nobody could answer.
     pub(super) unanswered: bool,
     pub(super) timeout: Option<Limit>,
 }
 
-impl Ended<'_> {
+impl Ended {
     /// The code that the program ends with. A signal counts before everything else.
-    pub(super) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
+        if let (None, Some(exit)) = (self.stopped, self.kept().and_then(Kept::exit)) {
+            return exit;
+        }
         match (self.stopped, self.status()) {
             (Some(cause), _) => cause,
             (None, ChatStatus::Paused) => Exit::Waiting,
@@ -42,6 +49,20 @@ impl Ended<'_> {
             (None, ChatStatus::Completed) => Exit::Ok,
             (None, _) => Exit::from(self.outcome()),
         }
+    }
+
+    /// What is on record of it.
+    pub(crate) fn kept(&self) -> Option<&Kept> {
+        self.kept.as_ref()
+    }
+
+    fn parked(&self) -> Option<&Kept> {
+        self.kept().filter(|kept| kept.is_parked())
+    }
+
+    /// Prints timeline and usage.
+    pub(crate) fn conclude(&self) {
+        self.screen.conclude();
     }
 
     fn report(&self) -> Option<&ChatReport> {
@@ -81,6 +102,9 @@ impl Ended<'_> {
 
     /// Why it did not end well, in words that say what to do.
     fn said(&self) -> Option<String> {
+        if let Some(kept) = self.parked() {
+            return kept.why();
+        }
         if self.stopped == Some(Exit::TimedOut) && self.outcome() == Outcome::TimedOut {
             return self.timeout.map(|limit| Bound::Run(limit).to_string());
         }
@@ -134,10 +158,15 @@ impl Ended<'_> {
 
     /// Says on standard error what went wrong. Failures that changed nothing are left out where
     /// nothing but the answer is wanted.
-    pub(super) fn complain(&self, is_quiet: bool) {
+    pub(crate) fn complain(&self, is_quiet: bool) {
         let said = self.said();
         if let Some(said) = &said {
             let head = match self.status() {
+                _ if let Some(kept) = self.parked()
+                    && kept.head() != ERROR =>
+                {
+                    paint(WARN, kept.head())
+                }
                 ChatStatus::Paused => paint(WARN, "paused:"),
                 _ => paint(BAD, "error:"),
             };
@@ -156,7 +185,7 @@ impl Ended<'_> {
 
     /// Prints the chat's output on standard output, if there is one: as it is into files and pipes,
     /// and without what could steer it on a terminal.
-    pub(super) fn answer(&self) -> Result<()> {
+    pub(crate) fn answer(&self) -> Result<()> {
         let Some(report) = self.report().filter(|report| !report.output.is_empty()) else {
             return Ok(());
         };
@@ -166,7 +195,7 @@ impl Ended<'_> {
     }
 
     /// Prints the output if nobody said it: a hook finished the chat with it.
-    pub(super) fn answer_unsaid(&self) -> Result<()> {
+    pub(crate) fn answer_unsaid(&self) -> Result<()> {
         let was_said = self.report().is_none_or(|report| {
             let mut shown = report.messages.iter().filter(|message| !message.hidden);
             shown.any(|message| *message.text == *report.output)
@@ -175,10 +204,10 @@ impl Ended<'_> {
     }
 
     /// The result as a line of JSON.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let report = self.report();
         let failures: Vec<_> = self.failures().collect();
-        json!({
+        let mut line = json!({
             "type": "result",
             "workflow": self.workflow,
             "chat_id": report.map(|report| &report.chat_id),
@@ -194,6 +223,10 @@ impl Ended<'_> {
             "duration_ms": report.map(|report| report.duration.as_secs_f64() * 1000.0),
             "failures": failures,
             "exit_code": self.exit().code(),
-        })
+        });
+        if let Some(kept) = self.kept() {
+            kept.to_json(&mut line);
+        }
+        line
     }
 }

@@ -12,7 +12,8 @@ mod find;
 mod opened;
 mod run;
 
+pub(super) use ended::Ended as EndedChat;
 pub(super) use explain::explain;
 pub(super) use find::{Meant, meant, not_for_workflows};
 pub(super) use opened::OpenedWorkflow;
-pub(super) use run::run;
+pub(super) use run::{Chat, run};

@@ -62,11 +62,13 @@ pub(crate) fn confirm(question: &str, taken_back: &CancelToken) -> bool {
 }
 
 /// Puts the questions of agents to the person at the terminal. Where there is none, every question
-/// is denied.
+/// is denied, unless it is left open.
 pub(crate) struct TerminalAsker {
     screen: Screen,
     stopper: Stopper,
     unanswered: Arc<AtomicBool>,
+    /// Whether questions are left open where nobody is here to answer them.
+    leaves_open: bool,
     /// How many questions wait, the one on the screen included.
     waiting: AtomicUsize,
 }
@@ -75,7 +77,14 @@ impl TerminalAsker {
     /// Asks on the terminal that shows `screen`. A question that is left without an answer stops
     /// the run.
     pub(crate) fn new(screen: Screen, stopper: Stopper) -> Self {
-        Self { screen, stopper, unanswered: Arc::default(), waiting: AtomicUsize::new(0) }
+        let (unanswered, waiting) = (Arc::default(), AtomicUsize::new(0));
+        Self { screen, stopper, unanswered, leaves_open: false, waiting }
+    }
+
+    /// Where nobody is here to answer them, questions are left open for somebody elsewhere.
+    pub(crate) fn left_open(mut self) -> Self {
+        self.leaves_open = true;
+        self
     }
 
     /// Becomes true once a question came up that nobody was there to answer.
@@ -105,7 +114,7 @@ impl TerminalAsker {
 impl Asker for TerminalAsker {
     async fn answer(&self, ask: &PendingAsk) -> Option<Answer> {
         if !is_anybody_there() {
-            return Some(self.deny(ask));
+            return (!self.leaves_open).then(|| self.deny(ask));
         }
         let deadline = ask.ask.expires_after.and_then(|after| Instant::now().checked_add(after));
         let _counted = Counted::new(&self.waiting);

@@ -2,6 +2,7 @@
 
 use super::view::View;
 use super::{HandoffKind, HandoffRule};
+use crate::chat::is_final;
 use crate::route::RouteCx;
 use crate::route::selector::{Selector, conversation, cut};
 use serde_json::json;
@@ -72,7 +73,7 @@ impl<'a> Judge<'a> {
         let count = asked.len();
         let answered = match selector.ask(cx, &question, |answer| number(answer, count)).await {
             Ok(answered) => answered,
-            Err(error) if error.is_cancelled() => return Err(error),
+            Err(error) if is_final(&error) => return Err(error),
             Err(error) => return fails(&format!("the model failed: {error}")),
         };
         match answered.value {

@@ -205,6 +205,10 @@ impl Router for Handoffs {
     fn name(&self) -> &str {
         "default"
     }
+
+    fn is_determined(&self) -> bool {
+        self.rules.iter().all(|rule| !matches!(rule.kind, HandoffKind::Model { .. }))
+    }
 }
 
 impl Holds<'_> {

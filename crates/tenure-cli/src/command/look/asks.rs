@@ -1,0 +1,126 @@
+//! `tenure asks`.
+
+use super::place::Place;
+use super::words::{ago, length, stamp};
+use crate::args::Asks;
+use crate::exit::Exit;
+use crate::terminal::size::width;
+use crate::terminal::style::{BOLD, DIM, WARN, paint};
+use crate::terminal::text::{clean_line, exact, fit};
+use crate::terminal::{print_json, print_plain, sink};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::time::SystemTime;
+use tenure_core::ask::Answer;
+use tenure_store::{AskInfo, AskQuery, AskStatus};
+
+pub(crate) fn run(args: &Asks) -> Result<Exit> {
+    let place = Place::open(&args.of)?;
+    let query = if args.all { AskQuery::all() } else { AskQuery::open() };
+    let asks = place.store.asks(&query)?;
+    if args.json {
+        asks.iter().for_each(|ask| print_json(to_json(ask)));
+        return Ok(Exit::Ok);
+    }
+    if asks.is_empty() {
+        print_plain(if args.all { "nothing was asked yet" } else { "nothing waits for an answer" });
+        return Ok(Exit::Ok);
+    }
+    let now = SystemTime::now();
+    let shown: Vec<String> = asks.iter().map(|ask| block(&place, ask, now)).collect();
+    sink::print_text(&shown.join("\n\n"))?;
+    if asks.iter().any(|ask| ask.status == AskStatus::Open) {
+        print_plain(&paint(DIM, "\nanswer with `tenure answer ID`"));
+    }
+    Ok(Exit::Ok)
+}
+
+/// A question in one line.
+pub(super) fn line(ask: &AskInfo) -> String {
+    let prompt = clean_line(ask.prompt.lines().next().unwrap_or_default());
+    format!("{}  {} asks: {prompt}", paint(BOLD, &ask.id), clean_line(&ask.agent))
+}
+
+/// A question for people: who asks what, in which run, and what became of it.
+fn block(place: &Place, ask: &AskInfo, now: SystemTime) -> String {
+    let width = width();
+    let run = format!(
+        "{} · {} {}",
+        ago(ask.created, now),
+        clean_line(&ask.run_name),
+        place.short(ask.run)
+    );
+    let mut lines = vec![format!("{}  {}", paint(BOLD, &ask.id), paint(DIM, run))];
+    let prompt = clean_line(ask.prompt.trim());
+    let who = clean_line(&ask.agent);
+    let what = if ask.is_approval() { "asks for approval" } else { "asks" };
+    lines.push(fit(&format!("  {who} {what}: {prompt}"), width));
+    if let Some(action) = &ask.action {
+        let tool = ask.tool.as_deref().map_or(String::new(), |tool| format!("{} ", exact(tool)));
+        lines.push(fit(&format!("  {tool}{}", exact(&action.to_string())), width));
+    }
+    lines.push(format!("  {}", state(ask, now)));
+    lines.join("\n")
+}
+
+/// What became of a question, or how long it stands.
+fn state(ask: &AskInfo, now: SystemTime) -> String {
+    match (ask.status, ask.expires) {
+        (AskStatus::Open, Some(expires)) => match expires.duration_since(now) {
+            Ok(left) => paint(WARN, format_args!("waits; counts as rejected in {}", length(left))),
+            Err(_) => paint(WARN, "its time is over: it counts as rejected"),
+        },
+        (AskStatus::Open, None) => paint(WARN, "waits"),
+        _ => paint(DIM, decided(ask, &ask.decided.map_or(String::new(), |at| ago(at, now)))),
+    }
+}
+
+/// What was decided, by whom, and when that was.
+pub(super) fn decided(ask: &AskInfo, when: &str) -> String {
+    let when = if when.is_empty() { String::new() } else { format!(", {when}") };
+    let by = ask.by.as_deref().map(|by| format!(" by {}", clean_line(by))).unwrap_or_default();
+    let what = match (ask.status, &ask.answer) {
+        (AskStatus::Expired, _) => return format!("rejected, since nobody answered in time{when}"),
+        (AskStatus::Cancelled, _) => return format!("taken back{when}"),
+        (_, Some(answer)) => in_words(answer),
+        (_, None) => "decided".to_owned(),
+    };
+    format!("{what}{by}{when}")
+}
+
+/// An answer in words.
+pub(super) fn in_words(answer: &Answer) -> String {
+    match answer {
+        Answer::Approve => "approved".to_owned(),
+        Answer::Edit(value) => format!("edited to {}", clean_line(&value.to_string())),
+        Answer::Reject(why) if why.is_empty() => "rejected".to_owned(),
+        Answer::Reject(why) => format!("rejected (\"{}\")", clean_line(why)),
+        Answer::Respond(text) => format!("answered (\"{}\")", clean_line(text)),
+    }
+}
+
+/// A question for programs.
+pub(super) fn to_json(ask: &AskInfo) -> Value {
+    json!({
+        "id": ask.id,
+        "run": ask.run,
+        "run_name": ask.run_name,
+        "step": ask.step,
+        "agent": ask.agent,
+        "hook": ask.hook,
+        "tool": ask.tool,
+        "call_id": ask.call_id,
+        "prompt": ask.prompt,
+        "approval": ask.is_approval(),
+        "action": ask.action,
+        "action_hash": ask.action_hash,
+        "schema": ask.schema,
+        "form": ask.form,
+        "created": stamp(Some(ask.created)),
+        "expires": stamp(ask.expires),
+        "status": ask.status,
+        "answer": ask.answer,
+        "by": ask.by,
+        "decided": stamp(ask.decided),
+    })
+}

@@ -1,0 +1,83 @@
+//! `tenure asks` and `tenure answer`.
+
+use super::{RESUME, waiting};
+use crate::support::Sandbox;
+
+#[test]
+fn what_waits_is_listed_with_the_exact_action() {
+    let (sandbox, ask) = waiting();
+    let ran = sandbox.run(&["asks"]).exits(0).prints(&ask).prints("clerk asks for approval");
+    let ran = ran.prints("Write this note?").prints("write_note {\"text\":\"buy milk\"}");
+    ran.says("tenure answer ID");
+    sandbox.run(&["answer", &ask, "reject", "too", "dear", "--by", "ada"]).exits(0);
+    let none = sandbox.run(&["asks"]).exits(0);
+    assert_eq!((&*none.stdout, &*none.stderr), ("", "nothing waits for an answer\n"));
+    sandbox.run(&["asks", "--all"]).exits(0).prints("rejected (\"too dear\") by ada");
+    assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: too dear\n");
+}
+
+#[test]
+fn the_first_answer_counts_and_the_second_is_told() {
+    let (sandbox, ask) = waiting();
+    let short = &ask[..6];
+    let ran = sandbox.run(&["answer", short, "approve", "--by", "ada"]).exits(0);
+    ran.prints("accepted: approved").says("tenure run --resume");
+    let ran = sandbox.run(&["answer", short, "reject"]).exits(1);
+    ran.says("already decided: it was approved by ada, ");
+    let lines = sandbox.run(&["answer", &ask, "reject", "--json"]).exits(1).json_lines();
+    assert_eq!(lines[0]["result"], "already_decided");
+    assert_eq!(lines[0]["answer"]["decision"], "approve");
+    assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: written\n");
+}
+
+#[test]
+fn an_answer_that_is_none_is_refused_and_the_question_stays() {
+    let (sandbox, ask) = waiting();
+    let ran = sandbox.run(&["answer", "ffff", "approve"]).exits(1);
+    ran.says("there is no question `ffff`").says(&ask);
+    sandbox.run(&["answer", &ask, "maybe"]).exits(2).says("approve, reject, edit or respond");
+    sandbox.run(&["answer", &ask, "edit"]).exits(2).says("needs what to do instead");
+    sandbox.run(&["answer", &ask, "edit", "{nonsense"]).exits(2).says("this is not JSON");
+    sandbox.run(&["answer", &ask, "approve", "it"]).exits(2).says("has nothing behind it");
+    let ran = sandbox.run(&["answer", &ask, "edit", "{\"text\": 3}"]).exits(1);
+    ran.says("does not fit").says("`text`").says("stays open");
+    sandbox.run(&["answer", &ask]).exits(2).says("there is no terminal to ask on");
+    sandbox.run(&["answer", &ask, "edit", "{\"text\": \"buy oats\"}"]).exits(0);
+    sandbox.run(RESUME).exits(0);
+    assert_eq!(sandbox.read("note.txt"), "buy oats\n");
+}
+
+#[test]
+fn on_a_terminal_the_question_is_put_as_in_a_run() {
+    let (sandbox, ask) = waiting();
+    let talk = [("the call of ", "= "), ("buy milk", "= "), ("[a]pprove", "a")];
+    let shown = sandbox.on_terminal(&["answer", &ask], &talk).exits(0);
+    assert!(shown.stdout.contains("approved"), "{shown}");
+    assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: written\n");
+}
+
+#[test]
+fn whoever_is_asked_is_told_that_somebody_else_was_first() {
+    let (sandbox, ask) = waiting();
+    let elsewhere = format!(
+        "$ {} answer {ask} approve --by ada --store {}",
+        env!("CARGO_BIN_EXE_tenure"),
+        sandbox.path(".tenure/tenure.db").display()
+    );
+    let talk = [("[a]pprove", elsewhere.as_str()), ("no longer open", "= ")];
+    let shown = sandbox.on_terminal(&["answer", &ask], &talk).exits(1);
+    assert!(shown.stdout.contains("it was approved by ada"), "{shown}");
+}
+
+#[test]
+fn a_text_is_answered_without_a_decision() {
+    let hooks = "async def where(ctx):\n    answer = await ctx.ask('Which city?', schema={'type': 'string', 'minLength': 3})\n    return {'finish': answer.value}\n";
+    let card = "---\nname: guide\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: hooks.py:where, policy: deny }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("tenure.toml", ""), ("guide.md", card), ("hooks.py", hooks)]);
+    sandbox.run(&["run", "guide.md", "-m", "go", "--trust", "-q"]).exits(7);
+    let asks = sandbox.run(&["asks", "--json"]).exits(0).json_lines();
+    let id = asks[0]["id"].as_str().expect("an id");
+    sandbox.run(&["answer", id, "Ur"]).exits(1).says("at least 3 characters");
+    sandbox.run(&["answer", id, "New", "York"]).exits(0).prints("answered (\"New York\")");
+    assert_eq!(sandbox.run(RESUME).exits(0).stdout, "New York\n");
+}

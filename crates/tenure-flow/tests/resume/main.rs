@@ -1,0 +1,7 @@
+//! Chats that are recorded: they go on where another process stopped.
+
+mod cuts;
+mod mortal;
+mod parked;
+mod python;
+mod world;
