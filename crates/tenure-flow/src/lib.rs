@@ -43,7 +43,7 @@ pub use build::{
     WorkflowBuilder, WorkflowExplanation, WorkflowInspection, sources, trust_items,
     unset_variables,
 };
-pub use chat::{ChatReport, ChatRequest, ChatStatus, WhenWaiting};
+pub use chat::{ChatReport, ChatRequest, ChatStatus};
 pub use file::{LoadedWorkflow, is_workflow, load, workflows_of};
 pub use flow::{Flow, FlowBuilder, StartupMode};
 

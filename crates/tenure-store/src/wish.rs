@@ -42,6 +42,12 @@ impl Store {
         self.write_with(request(run, wish))
     }
 
+    /// What is wanted of a run, and has not been done yet.
+    pub fn wanted(&self, run: RunId) -> Result<Vec<Wish>, StoreError> {
+        let all = self.read(|conn| all(conn, self.path()))?;
+        Ok(all.into_iter().filter(|(it, _)| *it == run).map(|(_, wish)| wish).collect())
+    }
+
     /// As [`Store::request`], without blocking the thread.
     pub(crate) async fn request_async(&self, run: RunId, wish: Wish) -> Result<bool, StoreError> {
         self.write_with_async(request(run, wish)).await

@@ -90,6 +90,8 @@ mod guide {
     mod program {}
     #[doc = include_str!("../../../docs/runs.md")]
     mod runs {}
+    #[doc = include_str!("../../../docs/surviving.md")]
+    mod surviving {}
     #[doc = include_str!("../../../docs/testing.md")]
     mod testing {}
     #[doc = include_str!("../../../docs/watch.md")]

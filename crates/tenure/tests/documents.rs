@@ -67,7 +67,14 @@ fn the_code_map_has_every_module_and_every_crate() {
             })
             .collect()
     };
-    let mapped = ["tenure-core", "tenure-hosts", "tenure-cards", "tenure-flow", "tenure-cli"];
+    let mapped = [
+        "tenure-core",
+        "tenure-hosts",
+        "tenure-cards",
+        "tenure-flow",
+        "tenure-store",
+        "tenure-cli",
+    ];
     for module in mapped.iter().flat_map(|krate| names(&format!("crates/{krate}/src"))) {
         let root = ["`lib.rs`", "`main.rs`"].contains(&module.as_str());
         assert!(root || map.contains(&module), "{module} is not in the code map");

@@ -163,7 +163,7 @@ pub(crate) struct StopRun {
 pub(crate) struct Replay {
     /// The run: its id, the beginning of it, or `last`.
     pub(crate) run: String,
-    /// Trust the project for this one command; nothing is recorded.
+    /// Trust the project for this one command; that is not remembered.
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print what was found as a line of JSON.
@@ -179,10 +179,11 @@ pub(crate) struct Replay {
 pub(crate) struct Restart {
     /// The run: its id, the beginning of it, or `last`.
     pub(crate) run: String,
-    /// The first step that is done anew: its number or its name, as `tenure show` prints them.
+    /// The first step that is done anew: its number, as `tenure show` prints it, or its name, as
+    /// `tenure events` does.
     #[arg(long, value_name = "STEP")]
     pub(crate) from: String,
-    /// Trust the project for this one command; nothing is recorded.
+    /// Trust the project for this one command; that is not remembered.
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print each event and then the result as a line of JSON.

@@ -129,7 +129,7 @@ pub(crate) struct Run {
     /// Print each event and then the result as a line of JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Trust the project for this one command; nothing is recorded.
+    /// Trust the project for this one command; that is not remembered.
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print the answer and nothing else.
@@ -167,7 +167,7 @@ pub(crate) struct Chat {
     /// The model for every agent in place of its own, such as `passthrough`.
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Trust the project for this one command; nothing is recorded.
+    /// Trust the project for this one command; that is not remembered.
     #[arg(long)]
     pub(crate) trust: bool,
     /// Print the answers and nothing else.

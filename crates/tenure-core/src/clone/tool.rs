@@ -13,6 +13,7 @@ use crate::step::Steps;
 use crate::sync::Mutex;
 use crate::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -27,6 +28,12 @@ pub(crate) struct AgentTool {
     blueprint: Blueprint,
     options: ChildOptions,
     shared: Arc<Shared>,
+}
+
+/// What a clone has before it, as it is recorded.
+#[derive(Serialize, Deserialize)]
+struct Beginning {
+    messages: History,
 }
 
 /// What all clones share, whoever spawned them.
@@ -59,6 +66,24 @@ impl AgentTool {
             HistoryIn::Child => Some(self.shared.history.lock().clone()),
             HistoryIn::Parent => Some(cx.agent().history()),
             HistoryIn::Given => Some(self.options.given.clone()),
+        }
+    }
+
+    /// What the clone has said and heard when it starts. What other clones left depends on which of
+    /// them were done by then, so in a recorded run it is on record.
+    async fn beginning(
+        &self,
+        cx: &ToolCx<'_>,
+        steps: Option<&Steps>,
+    ) -> Result<Option<History>, Error> {
+        match (self.options.history_in, steps) {
+            (HistoryIn::Child, Some(steps)) => {
+                let messages =
+                    async { Ok(Beginning { messages: self.shared.history.lock().clone() }) };
+                let Beginning { messages } = steps.step("history", &(), messages).await?;
+                Ok(Some(messages))
+            }
+            _ => Ok(self.history(cx)),
         }
     }
 
@@ -207,13 +232,14 @@ impl Tool for AgentTool {
             Ok(permit) => permit,
             Err(_) => return Ok(cancelled()),
         };
-        let history = self.history(&cx);
+        // The clone's steps go into the parent's log, under the call.
+        let steps = cx.own_steps();
+        let began = self.beginning(&cx, steps.as_ref()).await;
+        let history = began.map_err(ToolError::ends_turn)?;
         let remembers = self.blueprint.config().use_history;
         let known = history.as_ref().filter(|_| remembers).map_or(0, History::len);
         let number = self.blueprint.0.spawned.fetch_add(1, Ordering::Relaxed) + 1;
         let clone = cx.site.inner.offspring(&self.blueprint, Label::Tool(number), history);
-        // The clone's steps go into the parent's log, under the call.
-        let steps = cx.own_steps();
         if let Some(steps) = &steps {
             // It is new: nobody has recorded it elsewhere.
             let _ = clone.record(steps);

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{Chain, Entry, FaultKind, FaultRecord, HookError, HookFailure, Point, Policy};
 use crate::outcome::Outcome;
-use crate::step::{Step, absorb, decode, encode, recorded};
+use crate::step::{Step, StepScope, absorb, decode, encode, recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::future::poll_fn;
@@ -288,7 +288,7 @@ async fn observed<S: Sequence>(
         || ended(dropped_outcome()),
     );
     let out = match site.steps() {
-        Some(scope) if records(S::POINT) && (S::POINT.is_end() || !entry.again) => {
+        Some(scope) if is_recorded::<S>(entry, scope) => {
             let name = step_name(site, entry);
             let key = scope.key(S::POINT.as_str(), &name, seq.fingerprint());
             let effect = async {
@@ -347,6 +347,16 @@ fn dropped_outcome() -> Outcome {
 enum Decided {
     Ok(Value),
     Failed(FaultRecord),
+}
+
+/// Whether the call is a step. What a hook does that is called again in every life is not; and an
+/// instance of a run that is parked is shut down all the same, though that cannot be recorded: what
+/// its `on_start` opened is in this process.
+fn is_recorded<S: Sequence>(entry: &Entry, scope: &StepScope) -> bool {
+    match S::POINT {
+        Point::OnShutdown => scope.log().trouble().is_none(),
+        point => records(point) && (point.is_end() || !entry.again),
+    }
 }
 
 /// What an entry's step is called. Every agent of a chat writes in the chat's own place.

@@ -10,17 +10,6 @@ use tokio::time::sleep;
 /// How often is looked whether everybody waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What becomes of a recorded chat that can only wait for a person.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenWaiting {
-    /// It stays until somebody answers.
-    #[default]
-    Stay,
-    /// It is parked: its questions are on record, and it goes on with their answers in another life
-    /// of its run. For a log that [keeps](tenure_core::step::StepLog::keeps_asks) questions.
-    Park,
-}
-
 /// The chats that run, of one that is to be parked when all of them wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Board(Arc<Mutex<Vec<(u64, Chat)>>>);

@@ -19,7 +19,6 @@ mod talk;
 mod turn;
 mod variables;
 
-pub use board::WhenWaiting;
 pub(crate) use cast::Cast;
 pub(crate) use life::begin;
 pub use message::{ChatMessage, Speaker};

@@ -1,13 +1,13 @@
 //! A recorded chat that is left alone: its run goes on with it later.
 
-use super::board::{Board, OnBoard, WhenWaiting};
+use super::board::{Board, OnBoard};
 use crate::wait::unless;
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::chat::Chat;
-use tenure_core::step::Steps;
+use tenure_core::step::{Steps, WhenWaiting};
 use tenure_core::{CancelToken, Error};
 
 tokio::task_local! {

@@ -1,13 +1,13 @@
 //! A chat, to be given options and then run.
 
-use super::{ChatReport, Questions, WhenWaiting, begin};
+use super::{ChatReport, Questions, begin};
 use crate::flow::Flow;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tenure_core::CancelToken;
 use tenure_core::context::ExecutionContext;
-use tenure_core::step::Steps;
+use tenure_core::step::{Steps, WhenWaiting};
 
 /// A chat of a flow, to be given options and then run.
 #[must_use = "a chat does nothing until it is run"]

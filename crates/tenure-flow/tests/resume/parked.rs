@@ -10,6 +10,7 @@ use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{ModelRequest, ModelResponse};
+use tenure_core::step::WhenWaiting;
 use tenure_core::step::{MemoryStepLog, StepLog, Steps};
 use tenure_core::tool::{FnTool, Tool, ToolSpec};
 use tenure_core::{CancelToken, ErrorKind, Outcome};
@@ -18,7 +19,7 @@ use tenure_flow::nested::NestedFlow;
 use tenure_flow::people::UiTool;
 use tenure_flow::route::handoff::{HandoffRule, Source};
 use tenure_flow::route::{Pattern, RouteCx, Router, Routing, RoutingDecision, Target};
-use tenure_flow::{ChatReport, ChatStatus, Flow, FlowBuilder, WhenWaiting};
+use tenure_flow::{ChatReport, ChatStatus, Flow, FlowBuilder};
 use tenure_models::{Passthrough, Scripted, Slow};
 use tokio::time::timeout;
 

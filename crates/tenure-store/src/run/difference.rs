@@ -89,7 +89,7 @@ impl fmt::Display for Difference {
             f,
             ". The code has changed since, or what it reads has. The run is parked, and nothing is \
              guessed: restore the code and go on (`tenure run --resume {run}`), begin a new run from \
-             there (`tenure restart {run} --from {seq}`), or give it up (`tenure cancel {run}`)"
+             there (`tenure restart {run} --from {seq}`), or give it up (`tenure run --abandon {run}`)"
         )
     }
 }

@@ -48,8 +48,8 @@ impl Life {
     }
 
     /// Whether this process does not stay while the run waits for a person.
-    pub(crate) fn parks(&self) -> bool {
-        self.when == WhenWaiting::Park
+    pub(crate) fn when_waiting(&self) -> WhenWaiting {
+        self.when
     }
 
     pub(crate) fn recording(&self) -> Recording {

@@ -209,7 +209,8 @@ enum Stands {
 }
 
 fn stands(keeper: &Keeper, info: &RunInfo, mode: Resume) -> Result<Stands> {
-    if mode != Resume::GoOn {
+    // Of one that somebody wants ended, there is an end to be delivered.
+    if mode != Resume::GoOn || !keeper.store().wanted(info.id)?.is_empty() {
         return Ok(Stands::GoesOn);
     }
     match info.status {

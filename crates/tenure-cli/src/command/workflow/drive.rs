@@ -15,7 +15,7 @@ use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::Limit;
 use tenure_core::{CancelToken, Error};
-use tenure_flow::{ChatReport, ChatRequest, Flow, WhenWaiting, Workflow};
+use tenure_flow::{ChatReport, ChatRequest, Flow, Workflow};
 
 /// What a chat is told beside the workflow's files.
 pub(super) struct Plan {
@@ -46,11 +46,7 @@ impl Plan {
             chat = chat.variable(name, value.clone());
         }
         if let Some(life) = life {
-            let when = match life.parks() {
-                true => WhenWaiting::Park,
-                false => WhenWaiting::Stay,
-            };
-            chat = chat.recorded(&life.steps()).when_waiting(when);
+            chat = chat.recorded(&life.steps()).when_waiting(life.when_waiting());
         }
         chat
     }
