@@ -26,7 +26,7 @@ pub use engine::{LocalEngine, Recovered, Recovery};
 pub use error::{StoreError, StoreErrorKind};
 pub use journal::Record;
 pub use memory::{Memo, Rule, StoreMemory};
-pub use run::{Difference, Now, Resume, RunLog};
+pub use run::{Change, Difference, Now, Resume, RunLog};
 pub use store::{Durability, Store};
 pub use thread::{ThreadInfo, Threads};
 pub use wish::Wish;

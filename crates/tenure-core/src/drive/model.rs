@@ -43,7 +43,8 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
     let result = match cx.site.steps() {
         Some(scope) => {
             let name = cx.site.inner.blueprint.model.name();
-            let key = scope.key("model", name, request_fingerprint(request));
+            let (input, parts) = request_fingerprint(request);
+            let key = scope.key("model", name, input).with_detail(parts);
             let effect = async {
                 let result = call(cx, request).await;
                 let record = match &result {
@@ -79,15 +80,28 @@ async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error
     ModelKind::settle(ended)
 }
 
-fn request_fingerprint(request: &ModelRequest) -> u64 {
-    let mut print = Print::new();
-    print.text(request.instruction.as_deref().unwrap_or_default());
-    print.number(request.messages.print());
+/// A hash of what a model call depends on, and its parts with a hash each.
+fn request_fingerprint(request: &ModelRequest) -> (u64, String) {
+    let instruction = request.instruction.as_deref().unwrap_or_default();
+    let (messages, params) = (request.messages.print(), fingerprint(&request.params));
+    let (mut print, mut of_instruction, mut of_tools) = (Print::new(), Print::new(), Print::new());
+    print.text(instruction);
+    of_instruction.text(instruction);
+    print.number(messages);
     for tool in &*request.tools {
         print.text(&tool.name);
+        of_tools.text(&tool.name);
     }
-    print.number(fingerprint(&request.params));
-    print.finish()
+    print.number(params);
+    let parts = format!(
+        "instruction={:08x} messages={:08x}/{} tools={:08x} params={:08x}",
+        of_instruction.finish() >> 32,
+        messages >> 32,
+        request.messages.len(),
+        of_tools.finish() >> 32,
+        params >> 32,
+    );
+    (print.finish(), parts)
 }
 
 /// A model call that completed, well or not. One that was cut off has not, and is made again.

@@ -4,10 +4,11 @@ use super::print::Print;
 use crate::id::RunId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// The name of a step: equal in every attempt at the same run, never a global counter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StepKey {
     /// The scope it belongs to; empty for a turn that is the whole run. A clone's turn adds which
@@ -21,6 +22,25 @@ pub struct StepKey {
     pub ordinal: u32,
     /// A hash of its input.
     pub input: u64,
+    /// What its input is made of, part by part, each with a short hash of its own:
+    /// `instruction=1a2b3c4d messages=5e6f7a8b/7`. For people who are told what has changed; two
+    /// keys are equal whatever it says, and it may be empty.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub detail: Arc<str>,
+}
+
+impl PartialEq for StepKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same_step(other) && self.input == other.input
+    }
+}
+
+impl Eq for StepKey {}
+
+impl Hash for StepKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.path, &self.kind, &self.name, self.ordinal, self.input).hash(state);
+    }
 }
 
 impl StepKey {
@@ -33,7 +53,15 @@ impl StepKey {
         ordinal: u32,
         input: u64,
     ) -> Self {
-        Self { path: path.into(), kind: kind.into(), name: name.into(), ordinal, input }
+        let (path, kind, name) = (path.into(), kind.into(), name.into());
+        Self { path, kind, name, ordinal, input, detail: "".into() }
+    }
+
+    /// The same key, which says what its input is made of.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Arc<str>>) -> Self {
+        self.detail = detail.into();
+        self
     }
 
     /// Whether the two name the same step, whatever its input.

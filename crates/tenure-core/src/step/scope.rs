@@ -127,7 +127,7 @@ impl StepScope {
         let (kind, name): (Arc<str>, Arc<str>) = (kind.into(), name.into());
         let taken = self.ordinals.lock().get(&(kind.clone(), name.clone())).copied();
         let ordinal = taken.unwrap_or_default().saturating_sub(1);
-        StepKey { path: self.path().clone(), kind, name, ordinal, input: 0 }
+        StepKey::new(self.path().clone(), kind, name, ordinal, 0)
     }
 
     /// The key of the next step of this kind and name.
@@ -137,7 +137,7 @@ impl StepScope {
         let next = ordinals.entry((kind.clone(), name.clone())).or_insert(0);
         let ordinal = *next;
         *next += 1;
-        StepKey { path: self.path().clone(), kind, name, ordinal, input }
+        StepKey::new(self.path().clone(), kind, name, ordinal, input)
     }
 }
 

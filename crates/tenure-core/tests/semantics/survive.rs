@@ -103,6 +103,36 @@ async fn g7_leave_to_call_it_once_more_is_leave_for_one_call() {
     assert_eq!(result_of(&agent), "it arrived");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_outcome_is_asked_for_waits_for_a_person_and_for_a_plain_answer() {
+    let (log, sent) = (MemoryStepLog::new(), Log::default());
+    resumed(sender(Effect::AtMostOnce, &sent), &log).await.1.unwrap();
+    sent.take();
+    let (bus, asked) = (tenure_core::event::EventBus::new(), Log::default());
+    let _listens = bus.subscribe(256);
+    let agent = started(after_the_call(Effect::AtMostOnce, &sent).events(&bus)).await;
+    let at = steps(&died_after(&log, "intent"));
+    let answers = async {
+        for answer in
+            [Answer::Approve, Answer::Respond(" ".into()), Answer::Respond("again".into())]
+        {
+            while agent.pending_asks().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            // Nothing else goes on, and whoever runs it can see that.
+            assert_eq!(agent.phase(), tenure_core::phase::Phase::AwaitingToolApproval);
+            let ask = agent.pending_asks().remove(0);
+            asked.add(ask.ask.prompt.clone());
+            agent.answer(&ask.id, answer);
+        }
+    };
+    let (result, ()) = tokio::join!(agent.request("go").recorded(&at).run(), answers);
+    assert_eq!(result.unwrap().output(), "done");
+    assert_eq!(sent.take().len(), 1, "leave was given once, in so many words");
+    let asked = asked.take();
+    assert!(asked[1].contains("cannot be approved") && asked[2].contains("empty"), "{asked:?}");
+}
+
 /// The same agent in a process that finds the first answer of the model on record.
 fn after_the_call(effect: Effect, sent: &Log) -> AgentBuilder {
     let sent = sent.clone();

@@ -3,7 +3,7 @@
 use super::list::{self, Base, Part};
 use super::pack::{Kind, Packed, PackedList, references};
 use super::read::pointed;
-use super::row::{COLUMNS, NewRow, Stored, input_text};
+use super::row::{COLUMNS, NewRow, Stored};
 use super::shelf::Shelf;
 use super::sum::{Chain, Hash, NO_CHAIN, Sum, hex};
 use crate::error::{Explain, StoreError};
@@ -102,7 +102,7 @@ impl Tx<'_> {
             row.kind,
             row.name,
             row.ordinal,
-            row.input.map(input_text),
+            row.input_text(),
             row.data.as_ref().map(|data| &data.text),
             sum.finish(),
             &chain[..],

@@ -22,6 +22,8 @@ pub(crate) struct NewRow {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) ordinal: Option<u32>,
     pub(crate) input: Option<u64>,
+    /// What the input is made of; goes with it.
+    pub(crate) detail: Option<Arc<str>>,
     pub(crate) data: Option<Packed>,
 }
 
@@ -40,6 +42,7 @@ impl NewRow {
             name: None,
             ordinal: None,
             input: None,
+            detail: None,
             data: None,
         }
     }
@@ -55,6 +58,7 @@ impl NewRow {
         self.kind = Some(key.kind.clone());
         self.name = Some(key.name.clone());
         (self.ordinal, self.input) = (Some(key.ordinal), Some(key.input));
+        self.detail = (!key.detail.is_empty()).then(|| key.detail.clone());
         self
     }
 
@@ -72,14 +76,18 @@ impl NewRow {
         sum.opt_text(self.trace.as_deref()).opt_text(self.cause.as_deref());
         sum.opt_text(self.path.as_deref()).opt_text(self.kind.as_deref());
         sum.opt_text(self.name.as_deref()).opt_int(self.ordinal.map(i64::from));
-        sum.opt_text(self.input.map(input_text).as_deref());
+        sum.opt_text(self.input_text().as_deref());
         sum.opt_text(self.data.as_ref().map(|data| &*data.text));
     }
-}
 
-/// A step's input as the column has it.
-pub(super) fn input_text(input: u64) -> String {
-    format!("{input:016x}")
+    /// A step's input as the column has it: its hash, and behind it what it is made of.
+    pub(super) fn input_text(&self) -> Option<String> {
+        let input = self.input?;
+        Some(match &self.detail {
+            Some(detail) => format!("{input:016x} {detail}"),
+            None => format!("{input:016x}"),
+        })
+    }
 }
 
 /// The columns of `events`, in the order that [`Row::read`] takes them.
@@ -107,6 +115,7 @@ pub(crate) struct Row {
     pub(crate) name: Option<Box<str>>,
     pub(crate) ordinal: Option<u32>,
     pub(crate) input: Option<u64>,
+    pub(crate) detail: Option<Box<str>>,
     pub(crate) data: Option<Box<str>>,
 }
 
@@ -115,7 +124,11 @@ impl Row {
     pub(crate) fn key(&self) -> Option<StepKey> {
         let (path, kind, name) =
             (self.path.as_deref()?, self.kind.as_deref()?, self.name.as_deref()?);
-        Some(StepKey::new(path, kind, name, self.ordinal?, self.input?))
+        let key = StepKey::new(path, kind, name, self.ordinal?, self.input?);
+        Some(match self.detail.as_deref() {
+            Some(detail) => key.with_detail(detail),
+            None => key,
+        })
     }
 }
 
@@ -158,7 +171,12 @@ impl Stored<'_, '_> {
 
     /// The row. For one that was checked.
     pub(super) fn row(&self) -> Result<Row, Wrong> {
-        let input = self.text(12)?.map(|text| u64::from_str_radix(text, 16));
+        let (input, detail) = match self.text(12)?.map(|text| (text, text.split_once(' '))) {
+            Some((_, Some((input, detail)))) => (Some(input), Some(detail.into())),
+            Some((input, None)) => (Some(input), None),
+            None => (None, None),
+        };
+        let input = input.map(|text| u64::from_str_radix(text, 16));
         let boxed = |column| self.text(column).map(|text| text.map(Box::from));
         Ok(Row {
             seq: self.seq()?,
@@ -173,6 +191,7 @@ impl Stored<'_, '_> {
             name: boxed(10)?,
             ordinal: self.number(11)?,
             input: input.transpose().map_err(|_| "its input is no hash".to_owned())?,
+            detail,
             data: boxed(13)?,
         })
     }

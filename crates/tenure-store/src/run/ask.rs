@@ -54,7 +54,7 @@ impl Inner {
                 let question = serde_json::to_value(&question.ask).unwrap_or_default();
                 let (run, now) = (self.run(), Now::OtherQuestion { question });
                 let step = key.clone();
-                return Err(self.differs(Difference { run, step, seq: 0, recorded, now }));
+                return Err(self.differs(Difference::new(run, step, 0, recorded, now)));
             }
             Opened::Open { expires, .. } => {
                 fail::point(fail::ASK_OPENED);

@@ -137,7 +137,7 @@ impl Inner {
         let Some((step, seq)) = found else { return Ok(None) };
         let recorded = self.value(seq, None)?;
         let now = Now::NeverCame;
-        Ok(Some(self.differs(Difference { run, step, seq, recorded, now })))
+        Ok(Some(self.differs(Difference::new(run, step, seq, recorded, now))))
     }
 
     /// What a replay has shown.
@@ -151,7 +151,7 @@ impl Inner {
             let step = tenure_core::step::StepKey::new("", "run", &*self.info.name, 0, 0);
             let (run, recorded) = (self.run(), recorded.clone());
             let now = Now::OtherOutput { output };
-            self.differs(Difference { run, step, seq: 0, recorded, now });
+            self.differs(Difference::new(run, step, 0, recorded, now));
         }
         Ok(self.info.clone())
     }

@@ -1,7 +1,7 @@
 //! The log as core's drive loop sees it.
 
 use super::activity::Frame;
-use super::difference::{Difference, Now};
+use super::difference::{Change, Difference, Now};
 use super::table::Found;
 use super::{Inner, Resume, RunLog, rows};
 use crate::fail;
@@ -185,10 +185,10 @@ impl Inner {
                 "step {key} of run {} is taken twice at the same time; give each its own name",
                 self.run()
             ))),
-            Found::Recorded { seq, input, value } if input == key.input => {
+            Found::Recorded { seq, input, value, .. } if input == key.input => {
                 Ok(Todo::Serve(self.value(seq, value)?))
             }
-            Found::Recorded { seq, input, value } => {
+            Found::Recorded { seq, input, detail, value } => {
                 let value = self.value(seq, value)?;
                 match self.way() {
                     // It was delivered; with what does not matter any more.
@@ -196,10 +196,11 @@ impl Inner {
                     Resume::Abandon | Resume::Cancel => Err(self.stop(key)),
                     Resume::GoOn | Resume::Replay => {
                         let mut step = key.clone();
-                        step.input = input;
+                        (step.input, step.detail) = (input, detail);
                         let now = Now::OtherInput { input: key.input };
-                        let run = self.run();
-                        Err(self.differs(Difference { run, step, seq, recorded: value, now }))
+                        let (run, changed) = (self.run(), Change::between(&step.detail, &key.detail));
+                        let recorded = value;
+                        Err(self.differs(Difference { run, step, seq, recorded, now, changed }))
                     }
                 }
             }

@@ -14,7 +14,7 @@ mod rows;
 mod shared;
 mod table;
 
-pub use difference::{Difference, Now};
+pub use difference::{Change, Difference, Now};
 pub(crate) use open::Opened;
 pub(crate) use shared::Shared;
 

@@ -56,7 +56,7 @@ pub(super) enum Found {
     Running,
     /// It is on record with this input, at this place, with this result. The result was served
     /// before if it is not here.
-    Recorded { seq: u64, input: u64, value: Option<Box<str>> },
+    Recorded { seq: u64, input: u64, detail: Arc<str>, value: Option<Box<str>> },
 }
 
 #[derive(Default)]
@@ -85,15 +85,14 @@ impl Table {
                 place.insert(Step::Running);
                 Found::New
             }
-            Entry::Occupied(mut step) => match step.get_mut() {
-                Step::Running => Found::Running,
-                Step::Recorded(step) => {
-                    let same = step.input == key.input;
-                    step.served |= same;
-                    let value = if same { step.value.take() } else { step.value.clone() };
-                    Found::Recorded { seq: step.seq, input: step.input, value }
-                }
-            },
+            Entry::Occupied(mut step) => {
+                let detail = step.key().0.detail.clone();
+                let Step::Recorded(step) = step.get_mut() else { return Found::Running };
+                let same = step.input == key.input;
+                step.served |= same;
+                let value = if same { step.value.take() } else { step.value.clone() };
+                Found::Recorded { seq: step.seq, input: step.input, detail, value }
+            }
         }
     }
 
@@ -249,6 +248,7 @@ mod tests {
             name: Some((&*key.name).into()),
             ordinal: Some(key.ordinal),
             input: Some(key.input),
+            detail: None,
             data: Some("\"then\"".into()),
         }
     }
@@ -266,7 +266,7 @@ mod tests {
         table.give_up(&it);
         assert!(matches!(table.find(&it), Found::New));
         table.record(it.clone(), 4);
-        assert!(matches!(table.find(&it), Found::Recorded { seq: 4, input: 7, value: None }));
+        assert!(matches!(table.find(&it), Found::Recorded { seq: 4, input: 7, value: None, .. }));
     }
 
     #[test]
