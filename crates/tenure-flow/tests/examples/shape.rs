@@ -46,7 +46,7 @@ fn what_runs_around_a_chat_is_explained_under_the_workflow_and_the_rest_under_it
     let point = points.iter().find(|it| it.point == "after_agent").expect("it has one");
     let entry = &point.entries[0];
     assert_eq!(entry.when.as_deref(), Some("outcome == 'ok'"));
-    assert!(entry.declared.as_deref().is_some_and(|it| it.ends_with("tools.yaml:14")), "{entry:?}");
+    assert!(entry.declared.as_deref().is_some_and(|it| it.ends_with("tools.yaml:15")), "{entry:?}");
     let opened = desk.points.iter().find(|it| it.point == "before_chat").expect("it has one");
     let ticket = opened.entries.iter().find(|it| it.name.ends_with("open_ticket"));
     assert_eq!(ticket.map(|it| (it.retries, it.limit.as_secs())), Some((2, 5)));
