@@ -86,6 +86,12 @@ impl StoreError {
         self.0.kind
     }
 
+    /// Whether SQLite does not take the file for one of its own.
+    pub(crate) fn is_no_database(&self) -> bool {
+        let source = self.0.source.as_ref().and_then(|error| error.downcast_ref());
+        source.and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::NotADatabase)
+    }
+
     /// Whether the file is damaged.
     pub fn is_damaged(&self) -> bool {
         self.0.kind == StoreErrorKind::Damaged
@@ -147,7 +153,8 @@ impl StoreError {
             },
         };
         let message = format!("{}: cannot {what}: {help} ({error})", path.display());
-        Self::caused(kind, message, error)
+        let found = (kind == Damaged).then(|| error.to_string());
+        Self(Arc::new(Repr { kind, message, found, source: Some(error.into()) }))
     }
 
     #[cold]

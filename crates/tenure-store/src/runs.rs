@@ -208,8 +208,29 @@ pub(crate) fn unknown(path: &Path, run: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Unknown, message)
 }
 
+/// What is known of a run, and since when somebody drives it.
+type Read = (RunInfo, Option<i64>);
+
+/// A row: the first error is of the reading, the second of the row.
+type Found = Result<Result<Read, StoreError>, StoreError>;
+
+/// Leaves out a row that is damaged, so that it does not hide those that are whole.
+pub(crate) fn skip_damaged<T>(
+    row: Result<Result<T, StoreError>, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    match row? {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if error.is_damaged() => {
+            tracing::warn!("a row is left out: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 impl Store {
-    /// The runs that fit, newest first.
+    /// The runs that fit, newest first. One whose row is damaged is left out, with a warning:
+    /// [`Store::verify`] names it.
     pub fn runs(&self, query: &RunQuery) -> Result<Vec<RunInfo>, StoreError> {
         let mut sql = format!("SELECT {COLUMNS}, {BESIDE} FROM runs r WHERE 1");
         let status = query.status.map(RunStatus::as_str);
@@ -230,16 +251,16 @@ impl Store {
             sql.push_str(" AND r.status <> 'ended'");
         }
         sql.push_str(" ORDER BY r.started DESC, r.id DESC");
-        if let Some(limit) = query.limit {
-            sql.push_str(&format!(" LIMIT {limit}"));
-        }
-        self.infos(&sql, &values)
+        self.infos(&sql, &values, |rows| {
+            let whole = rows.filter_map(|row| skip_damaged(row).transpose());
+            whole.take(query.limit.unwrap_or(usize::MAX)).collect()
+        })
     }
 
     /// What is known of a run; none if there is no such run.
     pub fn run(&self, run: RunId) -> Result<Option<RunInfo>, StoreError> {
         let sql = format!("SELECT {COLUMNS}, {BESIDE} FROM runs r WHERE r.id = ?1");
-        Ok(self.infos(&sql, &[&run.to_string()])?.pop())
+        Ok(self.infos(&sql, &[&run.to_string()], |rows| rows.map(Result::flatten).collect())?.pop())
     }
 
     /// The run whose id begins like this.
@@ -279,30 +300,38 @@ impl Store {
         }
     }
 
-    fn infos(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<RunInfo>, StoreError> {
+    /// `take` says which rows count: damaged ones come to it as errors.
+    fn infos(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+        take: impl FnOnce(&mut dyn Iterator<Item = Found>) -> Result<Vec<Read>, StoreError>,
+    ) -> Result<Vec<RunInfo>, StoreError> {
         let (path, what) = (self.path(), "read runs");
         let found = self.read(|conn| {
             let mut select = conn.prepare_cached(sql).explain(path, what)?;
-            let rows = select.query_map(values, |row| {
-                let updated: Option<i64> = row.get(16)?;
-                let asks: i64 = row.get(17)?;
-                Ok((RunRow::read(path, row)?, updated, asks))
-            });
-            rows.and_then(Iterator::collect::<Result<Vec<_>, _>>).explain(path, what)
+            let read = |row: &Row<'_>| -> rusqlite::Result<Result<Read, StoreError>> {
+                let (updated, asks): (Option<i64>, i64) = (row.get(16)?, row.get(17)?);
+                Ok(RunRow::read(path, row)?.and_then(|row| {
+                    let driven = row.driven;
+                    let mut info = row.info(path)?;
+                    info.updated = updated.map_or(info.started, time);
+                    info.asks = usize::try_from(asks).unwrap_or(0);
+                    Ok((info, driven))
+                }))
+            };
+            // What is wrong with a row is told apart from what is wrong with the reading of it.
+            let rows = select.query_map(values, |row| Ok(read(row).explain(path, what).flatten()));
+            take(&mut rows.explain(path, what)?.map(|row| row.explain(path, what)))
         })?;
         let since = match found.is_empty() {
             true => None,
             false => self.driver()?.map(|driver| millis(driver.since)),
         };
-        let info = |(row, updated, asks): (Result<RunRow, StoreError>, Option<i64>, i64)| {
-            let row = row?;
-            let is_driven = since.zip(row.driven).is_some_and(|(since, driven)| since <= driven);
-            let mut info = row.info(path)?;
-            info.driven = is_driven;
-            info.updated = updated.map_or(info.started, time);
-            info.asks = usize::try_from(asks).unwrap_or(0);
-            Ok(info)
+        let info = |(mut info, driven): Read| {
+            info.driven = since.zip(driven).is_some_and(|(since, driven)| since <= driven);
+            info
         };
-        found.into_iter().map(info).collect()
+        Ok(found.into_iter().map(info).collect())
     }
 }

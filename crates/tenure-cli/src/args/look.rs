@@ -33,6 +33,7 @@ pub(crate) struct Runs {
     pub(crate) thread: Option<String>,
     /// At most so many, the newest first.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) count: usize,
     /// Print one object a line.
     #[arg(long)]

@@ -49,6 +49,12 @@ pub(super) fn is_lifecycle_tool(name: &str) -> bool {
     name.starts_with("lifecycle_tools.") || name.starts_with("platform.log_workflow_")
 }
 
+/// Whether somebody of whom this is heard first is over already: those that live are heard of
+/// before they end.
+fn is_burial(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::HookStarted { point: Point::OnShutdown, .. })
+}
+
 /// What a stretch of time was spent on. Later variants are drawn over earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Activity {
@@ -130,6 +136,8 @@ pub(crate) struct Instance {
     pub(crate) told: Told,
     /// Whether it stands for the person in a chat.
     pub(crate) is_person: bool,
+    /// Whether it is only told that it is over: its process died, and nothing but its end is heard.
+    pub(crate) is_buried: bool,
     /// Whether it has had a turn.
     had_turn: bool,
     open: Vec<(Key, usize)>,
@@ -171,6 +179,7 @@ impl Instance {
             why: None,
             told: Told::default(),
             is_person: false,
+            is_buried: false,
             had_turn: false,
             open: Vec::new(),
         }
@@ -314,13 +323,14 @@ impl Record {
         self.last = self.last.max(at);
         let place = match self.places.get(&instance) {
             Some(place) => *place,
-            None => self.meet(agent, instance, at),
+            None => self.meet(agent, instance, at, is_burial(kind)),
         };
         let it = &mut self.instances[place];
         it.heard = at;
         self.name_width = self.name_width.max(it.name.chars().count());
         match kind {
             EventKind::PhaseEntered { to, reason, .. } => {
+                it.is_buried = false;
                 it.doing = phase_in_words(*to).to_owned();
                 it.is_idle = *to == Phase::Idle;
                 if *to == Phase::Terminated {
@@ -354,8 +364,12 @@ impl Record {
                 let activity = if wraps { Activity::Wrap } else { Activity::Hook };
                 it.doing = format!("hook {} at {point}", super::text::clean_line(hook));
                 it.begin(Key::Hook(hook.clone(), *point), activity, at);
+                it.is_idle &= !it.is_buried;
             }
-            EventKind::HookSkipped { hook, point } => it.forget(&Key::Hook(hook.clone(), *point)),
+            EventKind::HookSkipped { hook, point } => {
+                it.forget(&Key::Hook(hook.clone(), *point));
+                it.is_idle |= it.is_buried;
+            }
             // One that did nothing has been forgotten, and is no call.
             EventKind::HookEnded { hook, point, .. }
                 if !it.is_open(&Key::Hook(hook.clone(), *point)) => {}
@@ -370,6 +384,7 @@ impl Record {
                 if *outcome == Outcome::Cancelled {
                     it.end_asks(at);
                 }
+                it.is_idle |= it.is_buried;
                 return it.end(&Key::Hook(hook.clone(), *point), at);
             }
             EventKind::ModelStarted { step } => {
@@ -453,9 +468,10 @@ impl Record {
     }
 
     /// Takes note of somebody new.
-    fn meet(&mut self, agent: &str, id: InstanceId, at: Duration) -> usize {
-        let (it, place) = (Instance::new(agent, at), self.instances.len());
-        if it.is_clone() {
+    fn meet(&mut self, agent: &str, id: InstanceId, at: Duration, is_buried: bool) -> usize {
+        let (mut it, place) = (Instance::new(agent, at), self.instances.len());
+        (it.is_buried, it.is_idle) = (is_buried, is_buried);
+        if it.is_clone() && !is_buried {
             self.groups.joined(it.template(), place, at);
             self.calls.cloned(it.template());
         }

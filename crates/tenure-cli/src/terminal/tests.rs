@@ -331,3 +331,31 @@ fn an_agent_that_is_only_cloned_is_not_counted_and_who_was_cancelled_is_apart() 
     let table = shown(&usage::table(&tale.record, 100));
     assert!(table.contains("child, 3 clones"), "{table}");
 }
+
+#[test]
+fn who_died_in_another_process_is_told_its_end_and_not_counted() {
+    let mut tale = Tale::default();
+    let (dead, id) = (InstanceId::unique(), InstanceId::unique());
+    tale.hook((0, 1), "worker", dead, Point::OnShutdown, Outcome::Ok);
+    let at_work = |tale: &Tale| tale.record.alive().filter(|(_, it)| it.is_at_work()).count();
+    assert_eq!(at_work(&tale), 0, "its line is gone with its hook");
+    let started = EventKind::HookStarted { hook: "more".into(), point: Point::OnShutdown };
+    tale.tell(1, "worker", dead, started);
+    assert_eq!(at_work(&tale), 1, "another hook of it goes on");
+    let (hook, took): (Arc<str>, _) = ("more".into(), Duration::ZERO);
+    let ended = EventKind::HookEnded { hook, point: Point::OnShutdown, outcome: Outcome::Ok, took };
+    tale.tell(2, "worker", dead, ended);
+    tale.phase(3, "worker", id, Phase::Bootstrapping);
+    assert_eq!(at_work(&tale), 1);
+    tale.tell(4, "worker", id, EventKind::TurnStarted);
+    let (usage, took, reason) = (Usage::default(), Duration::ZERO, None);
+    tale.tell(5, "worker", id, EventKind::TurnEnded { outcome: Outcome::Ok, usage, took, reason });
+    tale.hook((6, 7), "worker", id, Point::OnShutdown, Outcome::Ok);
+    tale.phase(8, "worker", id, Phase::Terminated);
+    let summary = plain(&usage::summary(&tale.record, 200));
+    assert!(summary.contains("1 instance: 1 completed · 3 hook calls"), "{summary}");
+    let table = shown(&usage::table(&tale.record, 100));
+    assert!(!table.contains('×'), "{table}");
+    let drawn = shown(&timeline(&tale.record, 80, Charset::Unicode));
+    assert_eq!(drawn.matches("worker").count(), 1, "{drawn}");
+}

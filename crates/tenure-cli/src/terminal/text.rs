@@ -64,6 +64,38 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// `text` in lines of at most `width` columns: broken between words where that is possible, and
+/// where it has line breaks of its own.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines = Vec::new();
+    for whole in text.lines() {
+        let mut line = String::new();
+        let mut used = 0;
+        for word in whole.split_whitespace() {
+            let needed = columns_of(word);
+            if used > 0 && used + 1 + needed <= width {
+                line.push(' ');
+                used += 1;
+            } else if used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            for c in word.chars() {
+                let taken = cells(c);
+                if used + taken > width {
+                    lines.push(std::mem::take(&mut line));
+                    used = 0;
+                }
+                line.push(c);
+                used += taken;
+            }
+        }
+        lines.push(line);
+    }
+    lines
+}
+
 /// How many columns of a terminal the text takes, its colours left out.
 pub(crate) fn columns_of(text: &str) -> usize {
     let count = |text: &str| text.chars().map(cells).sum();
@@ -185,6 +217,15 @@ mod tests {
         assert_eq!(fit("漢字かな", 8), "漢字かな");
         assert_eq!(fit("漢字かな", 6), "漢字…");
         assert_eq!(columns_of("\x1b[1me\u{301}🙂\x1b[0m"), 3);
+    }
+
+    #[test]
+    fn long_text_is_broken_between_words() {
+        assert_eq!(wrap("one two  three\nfour", 7), ["one two", "three", "four"]);
+        assert_eq!(wrap("a abcdefgh b", 4), ["a", "abcd", "efgh", "b"]);
+        assert_eq!(wrap("漢字かな", 5), ["漢字", "かな"]);
+        assert_eq!(wrap("one\n\ntwo", 7), ["one", "", "two"]);
+        assert_eq!(wrap("", 7), [""; 0]);
     }
 
     #[test]

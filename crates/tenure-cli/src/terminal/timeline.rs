@@ -150,10 +150,11 @@ fn head(column: usize, text: &str) -> String {
 /// One row for each instance; where those are too many, one for each agent; where those are too
 /// many still, the last one stands for the rest.
 fn rows(record: &Record) -> Vec<Row<'_>> {
-    let instances = record.instances();
+    // Of those that died in another process there is no life to draw.
+    let instances: Vec<_> = record.instances().iter().filter(|it| !it.is_buried).collect();
     let single = |it| Row { name: Instance::clone(it).name, instances: vec![it] };
     if instances.len() <= MOST_ROWS {
-        return instances.iter().map(single).collect();
+        return instances.into_iter().map(single).collect();
     }
     let mut rows: Vec<Row<'_>> = Vec::new();
     for it in instances {

@@ -28,6 +28,11 @@ struct Row {
 
 impl Row {
     fn add(&mut self, it: &Instance, record: &Record) {
+        self.hooks += it.hook_calls;
+        // It lived in another process; here only its end is told.
+        if it.is_buried {
+            return;
+        }
         if self.instances == 0 {
             self.from = it.started;
         }
@@ -38,7 +43,6 @@ impl Row {
         self.failed_calls += it.failed_calls;
         self.cancelled_calls += it.cancelled_calls;
         self.tools += it.tool_calls;
-        self.hooks += it.hook_calls;
         self.from = self.from.min(it.started);
         self.to = self.to.max(it.ended.unwrap_or(record.last));
     }
@@ -208,8 +212,8 @@ pub(crate) fn summary(record: &Record, width: usize) -> String {
         parts.push(used.cost.to_string());
     }
     parts.extend(unpriced(used));
-    // Those that are there only to be cloned have nothing to complete.
-    let spare = instances.iter().filter(|it| record.is_spare(it)).count();
+    // Those that are there only to be cloned or told that they are over have nothing to complete.
+    let spare = instances.iter().filter(|it| it.is_buried || record.is_spare(it)).count();
     let agents = plural(instances.len() - spare, "instance");
     let time = record.last.as_secs_f64();
     if record.missed > 0 {

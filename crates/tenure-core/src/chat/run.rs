@@ -11,11 +11,9 @@ use crate::event::EventKind;
 use crate::hook::Point;
 use crate::kernel::{Ends, ScopeData, Site, sequence};
 use crate::outcome::Outcome;
-use crate::step::{Baseline, ScopeEnd, ScopeRecord, StepScope};
+use crate::step::{Baseline, Delta, ScopeEnd, ScopeRecord, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -52,10 +50,10 @@ pub enum Waits {
 }
 
 impl ChatRun {
-    /// What has changed of its variables since the last record, and what is gone.
-    pub(crate) fn changes(&self) -> (BTreeMap<String, Value>, Vec<String>) {
+    /// What has changed of its variables since the last record.
+    pub(crate) fn changes(&self, life: u32) -> Delta {
         let mut recorded = self.recorded.lock();
-        recorded.differs(self.variables.writes(), || self.variables.lock().clone())
+        recorded.differs(life, self.variables.writes(), || self.variables.lock().clone())
     }
 
     /// What the variables are now comes with whoever made the chat.
@@ -65,10 +63,13 @@ impl ChatRun {
     }
 
     /// Puts back what was written in an earlier life of the run.
-    pub(crate) fn restore(&self, values: BTreeMap<String, Value>, removed: &[String]) {
-        let mut variables = self.variables.write();
-        variables.retain(|key, _| !removed.contains(key));
-        variables.extend(values);
+    pub(crate) fn restore(&self, delta: Delta) {
+        let Delta { set, gone, .. } = self.recorded.lock().restores(delta);
+        if !set.is_empty() || !gone.is_empty() {
+            let mut variables = self.variables.write();
+            variables.retain(|key, _| !gone.contains(key));
+            variables.extend(set);
+        }
     }
 
     /// The names of those who take part.

@@ -302,6 +302,8 @@ async fn observed<S: Sequence>(
                 let record = match &out {
                     Ok(out) => encode(&Decided::Ok(seq.record(out))),
                     Err(Stop::Fault(error)) => encode(&Decided::Failed(error.to_record())),
+                    // A refusal is a decision; whoever asks again might hear another one.
+                    Err(Stop::Turn(error)) if error.is_denied() => encode(&Decided::denied(error)),
                     // It was cut off, and has decided nothing.
                     Err(Stop::Turn(error)) => Err(error.clone()),
                 };
@@ -312,6 +314,9 @@ async fn observed<S: Sequence>(
                 Ok(Step::Recorded(record)) => match decode(record) {
                     Ok(Decided::Ok(record)) => seq.replay(record).map_err(Stop::Turn),
                     Ok(Decided::Failed(record)) => Err(Stop::Fault(record.into())),
+                    Ok(Decided::Denied { reason, fatal }) => {
+                        Err(Stop::Turn(Error::denied(reason).fatal(fatal)))
+                    }
                     Err(error) => Err(Stop::Turn(error)),
                 },
                 // An end that cannot be recorded skips no other.
@@ -347,6 +352,13 @@ fn dropped_outcome() -> Outcome {
 enum Decided {
     Ok(Value),
     Failed(FaultRecord),
+    Denied { reason: String, fatal: bool },
+}
+
+impl Decided {
+    fn denied(error: &Error) -> Self {
+        Self::Denied { reason: error.to_string(), fatal: error.is_fatal() }
+    }
 }
 
 /// Whether the call is a step. What a hook does that is called again in every life is not; and an

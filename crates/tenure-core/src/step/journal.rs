@@ -1,5 +1,6 @@
 //! One step of a scope: run and recorded, or served from the record; with what changed meanwhile.
 
+use super::baseline::Delta;
 use super::{StepKey, StepScope, decode, encode};
 use crate::context::{Batch, Cx};
 use crate::error::Error;
@@ -25,59 +26,20 @@ struct Record {
     changes: Changes,
 }
 
-/// What changed of an instance and its chat. A variable that is gone is `null` in `removed`.
+/// What changed of an instance and its chat.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Changes {
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    variables: BTreeMap<String, Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    removed: Vec<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    state: BTreeMap<String, Value>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    memory: BTreeMap<String, Value>,
+    #[serde(skip_serializing_if = "Delta::is_empty")]
+    variables: Delta,
+    #[serde(skip_serializing_if = "Delta::is_empty")]
+    state: Delta,
+    #[serde(skip_serializing_if = "Delta::is_empty")]
+    memory: Delta,
     /// Which versions of these memories had been read: whether somebody else wrote them meanwhile
     /// is decided when they are stored, perhaps by a later life.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     read: BTreeMap<String, u64>,
-}
-
-/// What is on record of some values, and how often they had been written then.
-#[derive(Default)]
-pub(crate) struct Baseline(Option<(u64, BTreeMap<String, Value>)>);
-
-impl Baseline {
-    /// From here on there is something to compare with.
-    pub(crate) fn begin(&mut self, writes: u64, now: impl FnOnce() -> BTreeMap<String, Value>) {
-        if self.0.is_none() {
-            self.0 = Some((writes, now()));
-        }
-    }
-
-    /// What has changed since, and what is gone.
-    pub(crate) fn differs(
-        &mut self,
-        writes: u64,
-        now: impl FnOnce() -> BTreeMap<String, Value>,
-    ) -> (BTreeMap<String, Value>, Vec<String>) {
-        match &self.0 {
-            Some((known, _)) if *known == writes => Default::default(),
-            Some((_, then)) => {
-                let now = now();
-                let is_new = |(key, value): &(&String, &Value)| then.get(*key) != Some(*value);
-                let changed = now.iter().filter(is_new);
-                let changed = changed.map(|(key, value)| (key.clone(), value.clone())).collect();
-                let gone = then.keys().filter(|key| !now.contains_key(*key)).cloned().collect();
-                self.0 = Some((writes, now));
-                (changed, gone)
-            }
-            None => {
-                self.begin(writes, now);
-                Default::default()
-            }
-        }
-    }
 }
 
 /// Runs `effect` as the step `key`. It gives what to record, or why there is nothing to record, and
@@ -102,7 +64,7 @@ pub(crate) async fn recorded<T: Send>(
                 return Err(error);
             }
         };
-        let mut record = encode(&Record { value: record, changes: changes(site) })?;
+        let mut record = encode(&Record { value: record, changes: changes(site, log.life()) })?;
         if !log.redact(&mut record) {
             fresh = Some(value);
         }
@@ -136,40 +98,42 @@ fn compare_from_here(site: &Site<'_>) {
 }
 
 /// What has changed since the last record.
-fn changes(site: &Site<'_>) -> Changes {
+fn changes(site: &Site<'_>, life: u32) -> Changes {
     let mut changes = Changes::default();
     if let Some(chat) = site.chat {
-        (changes.variables, changes.removed) = chat.changes();
+        changes.variables = chat.changes(life);
     }
     if let Some(extra) = site.inner.if_extra() {
         let mut recorded = extra.recorded.lock();
-        changes.state = recorded.0.differs(extra.state.writes(), || extra.state.all()).0;
+        changes.state = recorded.0.differs(life, extra.state.writes(), || extra.state.all());
         let memory = &extra.memory;
-        changes.memory = recorded.1.differs(memory.writes(), || memory.values.lock().clone()).0;
-        changes.read = memory.versions(changes.memory.keys());
+        let values = || memory.values.lock().clone();
+        changes.memory = recorded.1.differs(life, memory.writes(), values);
+        changes.read = memory.versions(changes.memory.set.keys());
     }
     changes
 }
 
 /// Takes what was written outside of steps for known: it is written again in the next life.
 pub(crate) fn absorb(site: &Site<'_>) {
-    drop(changes(site));
+    drop(changes(site, 0));
 }
 
 fn apply(site: &Site<'_>, changes: Changes) {
-    let Changes { variables, removed, state, memory, read } = changes;
-    if let Some(chat) = site.chat
-        && !(variables.is_empty() && removed.is_empty())
-    {
-        chat.restore(variables, &removed);
+    let Changes { variables, state, memory, read } = changes;
+    if let Some(chat) = site.chat {
+        chat.restore(variables);
     }
+    let extra = site.inner.extra();
+    let mut recorded = extra.recorded.lock();
+    let state = recorded.0.restores(state).set;
     if !state.is_empty() {
-        site.inner.extra().state.restore(state);
+        extra.state.restore(state);
     }
+    let memory = recorded.1.restores(memory).set;
     if !memory.is_empty() {
-        site.inner.extra().memory.restore(memory, &read);
+        extra.memory.restore(memory, &read);
     }
-    absorb(site);
 }
 
 /// The name of something that a hook or a tool does on its way: its own, so that it is the same

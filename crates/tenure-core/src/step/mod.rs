@@ -6,6 +6,7 @@
 //! what changed meanwhile in the agent's state, its memory and the chat's variables. Wraps run again
 //! at a replay, with `next` and `ask` answered from the record.
 
+mod baseline;
 mod journal;
 mod key;
 mod memory_log;
@@ -13,7 +14,8 @@ mod print;
 mod scope;
 mod waiting;
 
-pub(crate) use journal::{Baseline, Step, absorb, own_name, recorded, step};
+pub(crate) use baseline::{Baseline, Delta};
+pub(crate) use journal::{Step, absorb, own_name, recorded, step};
 pub use key::StepKey;
 pub use memory_log::MemoryStepLog;
 pub(crate) use print::{Print, fingerprint};

@@ -5,6 +5,7 @@ use crate::id::InstanceId;
 use crate::outcome::{ExitReason, Outcome};
 use crate::sync::Mutex;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -45,6 +46,15 @@ impl Steps {
         Self { log: self.log.clone(), path: format!("{}#{}", record.path, record.life).into() }
     }
 
+    /// A name without what must not be written: names are written, too.
+    fn plain(&self, name: &str) -> Arc<str> {
+        let mut value = Value::from(name);
+        match (self.log.redact(&mut value), value) {
+            (true, Value::String(plain)) => plain.into(),
+            _ => name.into(),
+        }
+    }
+
     /// The log.
     pub fn log(&self) -> &Arc<dyn StepLog> {
         &self.log
@@ -68,6 +78,7 @@ impl Steps {
         T: Serialize + serde::de::DeserializeOwned + Send,
         F: Future<Output = Result<T, crate::Error>> + Send,
     {
+        let name = self.plain(name);
         let key = StepKey::new(self.path.clone(), "step", name, 0, super::fingerprint(input));
         let mut fresh = None;
         let effect = async {
@@ -132,7 +143,7 @@ impl StepScope {
 
     /// The key of the next step of this kind and name.
     pub(crate) fn key(&self, kind: &str, name: &str, input: u64) -> StepKey {
-        let (kind, name): (Arc<str>, Arc<str>) = (kind.into(), name.into());
+        let (kind, name): (Arc<str>, Arc<str>) = (kind.into(), self.steps.plain(name));
         let mut ordinals = self.ordinals.lock();
         let next = ordinals.entry((kind.clone(), name.clone())).or_insert(0);
         let ordinal = *next;

@@ -7,6 +7,7 @@ mod clones;
 mod drive;
 mod foreign;
 mod limits;
+mod lives;
 mod order;
 mod ownership;
 mod policy;

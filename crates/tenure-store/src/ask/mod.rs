@@ -14,6 +14,7 @@ pub(crate) use table::{
 };
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::runs::skip_damaged;
 use crate::store::Store;
 use tenure_core::ask::Answer;
 use tenure_core::engine::Signalled;
@@ -23,11 +24,15 @@ const NAMED: usize = 8;
 
 impl Store {
     /// The questions that fit, oldest first. One whose time is over is still open here until somebody
-    /// answers it, or its run goes on.
+    /// answers it, or its run goes on. One whose row is damaged is left out, with a warning:
+    /// [`Store::verify`] names it.
     pub fn asks(&self, query: &AskQuery) -> Result<Vec<AskInfo>, StoreError> {
         let path = self.path();
-        let found = self.read(|conn| table::select(conn, path, query))?;
-        found.into_iter().map(|found| found.into_info(path)).collect()
+        self.read(|conn| {
+            table::select(conn, path, query, |row| {
+                skip_damaged(row.map(|row| row.and_then(|found| found.into_info(path))))
+            })
+        })
     }
 
     /// A question, by its id or by enough of its beginning.

@@ -8,7 +8,7 @@ use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::journal::{NewRow, Tx, millis, time};
 use crate::store::Store;
 use rusqlite::types::ToSql;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
 use std::path::Path;
 use std::time::SystemTime;
@@ -175,7 +175,7 @@ pub(crate) fn expire(tx: &mut Tx<'_>, id: &str) -> Result<Option<Answer>, StoreE
 /// were.
 pub(crate) fn cancel_open(tx: &mut Tx<'_>, run: RunId, why: &str) -> Result<usize, StoreError> {
     let query = AskQuery::open().run(run);
-    let open = select(tx.conn(), tx.path(), &query)?;
+    let open = select(tx.conn(), tx.path(), &query, |row| row.flatten().map(Some))?;
     let count = open.len();
     for known in open {
         let answer = Answer::Reject(why.to_owned());
@@ -263,11 +263,16 @@ pub(super) fn find(
     found.explain(path, what)?.transpose()
 }
 
-pub(super) fn select(
+/// The questions that fit, those that `take` takes. The first error that it is given is of the
+/// reading, the second of one row.
+pub(super) fn select<T>(
     conn: &Connection,
     path: &Path,
     query: &AskQuery,
-) -> Result<Vec<Checked>, StoreError> {
+    mut take: impl FnMut(
+        Result<Result<Checked, StoreError>, StoreError>,
+    ) -> Result<Option<T>, StoreError>,
+) -> Result<Vec<T>, StoreError> {
     let mut sql = format!("SELECT {COLUMNS} FROM asks a LEFT JOIN runs r ON r.id = a.run WHERE 1");
     let run = query.run.map(|run| run.to_string());
     let mut values: Vec<&dyn ToSql> = Vec::new();
@@ -279,13 +284,12 @@ pub(super) fn select(
         values.push(run);
     }
     sql.push_str(" ORDER BY a.created, a.id");
-    if let Some(limit) = query.limit {
-        sql.push_str(&format!(" LIMIT {limit}"));
-    }
     let what = "read questions";
     let mut select = conn.prepare_cached(&sql).explain(path, what)?;
-    let rows = select.query_map(&*values, |row| Checked::read(path, row)).explain(path, what)?;
-    rows.map(|row| row.explain(path, what)?).collect()
+    let read = |row: &Row<'_>| Ok(Checked::read(path, row).explain(path, what).flatten());
+    let rows = select.query_map(&*values, read).explain(path, what)?;
+    let taken = rows.filter_map(|row| take(row.explain(path, what)).transpose());
+    taken.take(query.limit.unwrap_or(usize::MAX)).collect()
 }
 
 /// The ids that begin with `prefix`, and what they ask: at most `limit`.

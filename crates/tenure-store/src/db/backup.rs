@@ -1,14 +1,12 @@
 //! A copy of the file, made while others read and write.
 
+use super::make::Draft;
 use super::reader;
 use crate::Store;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 impl Store {
@@ -21,28 +19,11 @@ impl Store {
         if to.symlink_metadata().is_ok() {
             return Err(taken(to));
         }
-        let draft = Draft(beside(to));
-        copy(self.path(), &draft.0)?;
-        let file = File::open(&draft.0).explain(&draft.0, "write the backup")?;
-        file.sync_all().explain(to, "write the backup")?;
-        publish(&draft.0, to)?;
-        file.metadata().map(|file| file.len()).explain(to, "measure the backup")
+        let draft = Draft::beside(to).explain(to, "write the backup")?;
+        copy(self.path(), draft.path())?;
+        let size = draft.publish(to).explain(to, "write the backup")?;
+        size.ok_or_else(|| taken(to))
     }
-}
-
-/// A file that goes when its maker does.
-struct Draft(PathBuf);
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-fn beside(to: &Path) -> PathBuf {
-    let mut name = OsString::from(to);
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
@@ -79,21 +60,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
         return Err(StoreError::damaged(from, check));
     }
     target.close().map_err(|(_, error)| error).explain(to, what)
-}
-
-/// Gives the draft its name, unless somebody else has taken it.
-fn publish(draft: &Path, to: &Path) -> Result<(), StoreError> {
-    match fs::hard_link(draft, to) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(taken(to)),
-        // Not every file system has links.
-        Err(_) if !to.exists() => fs::rename(draft, to).explain(to, "name the backup")?,
-        Err(_) => return Err(taken(to)),
-    }
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.explain(folder, "make sure that the backup stays")
 }
 
 fn taken(to: &Path) -> StoreError {

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -116,7 +117,9 @@ fn beside(store: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(super::make::PRIVATE);
+    options.open(path)
 }
 
 /// Whether it was to be had. Somebody who only looks has it for a moment, so a refusal is tried

@@ -3,8 +3,11 @@
 mod backup;
 mod compact;
 mod lock;
+mod make;
 mod patience;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use compact::{Compacted, Compaction};
@@ -16,7 +19,6 @@ use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::store::Durability;
 use patience::Patience;
 use rusqlite::{Connection, OpenFlags};
-use std::fs;
 use std::path::Path;
 
 /// Makes sure that the file is ours, is there, and has the newest schema. A connection that reads it.
@@ -30,20 +32,54 @@ pub(crate) fn prepare(path: &Path, create: Create) -> Result<Connection, StoreEr
                 );
                 return Err(StoreError::new(StoreErrorKind::Missing, message));
             }
-            Create::Yes => {
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                if let Some(folder) = folder {
-                    fs::create_dir_all(folder).explain(folder, "create the folder of a store")?;
-                }
-            }
+            Create::Yes => make::store(path)?,
         }
     }
-    let mut conn = connect(path, create)?;
-    if schema::version(&conn, path)? != Some(schema::VERSION) {
-        schema::migrate(&mut conn, path)?;
+    open(path).map_err(|error| unusable(path, error))
+}
+
+fn open(path: &Path) -> Result<Connection, StoreError> {
+    let mut conn = connect(path)?;
+    match schema::version(&conn, path)? {
+        Some(schema::VERSION) => {}
+        Some(_) => schema::migrate(&mut conn, path)?,
+        None => return Err(empty(path)),
     }
     schema::check(&conn, path)?;
     only_reading(conn, path)
+}
+
+/// Of a file in which SQLite sees nothing yet. A store has its tables from its first moment on, so it
+/// is none, and must not be made one: to SQLite any file that is short enough is a new one.
+fn empty(path: &Path) -> StoreError {
+    let file = path.display();
+    if !make::was_store(path) {
+        let message = format!(
+            "{file} is no store: it is no database at all; nothing was changed. Name another file"
+        );
+        return StoreError::new(StoreErrorKind::Foreign, message);
+    }
+    StoreError::damaged(path, "it is empty: whatever was in it is gone")
+}
+
+/// Of a file that is so damaged that nothing in it can be looked at, or that is something else.
+fn unusable(path: &Path, error: StoreError) -> StoreError {
+    if !error.is_damaged() {
+        return error;
+    }
+    let (file, found) = (path.display(), error.found());
+    if error.is_no_database() && !make::was_store(path) {
+        let message = format!(
+            "{file} is no store: it is no database at all; nothing was changed. Name another file, \
+             or put a backup in its place if it was a store once ({found})"
+        );
+        return StoreError::new(StoreErrorKind::Foreign, message);
+    }
+    let message = format!(
+        "{file} is damaged: {found}; its runs cannot be read, and nothing was changed. Put a backup \
+         in its place"
+    );
+    StoreError::new(StoreErrorKind::Damaged, message)
 }
 
 /// Whether a file that is not there is made.
@@ -55,11 +91,8 @@ pub(crate) enum Create {
     No,
 }
 
-fn connect(path: &Path, create: Create) -> Result<Connection, StoreError> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if create == Create::Yes {
-        flags |= OpenFlags::SQLITE_OPEN_CREATE;
-    }
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).explain(path, "open the store")?;
     let mut patience = Patience::new();
     let wait = move |attempt| patience.wait(attempt);
@@ -75,7 +108,7 @@ fn connect(path: &Path, create: Create) -> Result<Connection, StoreError> {
 
 /// A connection that writes.
 pub(crate) fn writer(path: &Path, durability: Durability) -> Result<Connection, StoreError> {
-    let conn = connect(path, Create::No)?;
+    let conn = connect(path)?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Relaxed => "NORMAL",
@@ -87,7 +120,7 @@ pub(crate) fn writer(path: &Path, durability: Durability) -> Result<Connection, 
 
 /// A connection that only reads.
 pub(crate) fn reader(path: &Path) -> Result<Connection, StoreError> {
-    only_reading(connect(path, Create::No)?, path)
+    only_reading(connect(path)?, path)
 }
 
 fn only_reading(conn: Connection, path: &Path) -> Result<Connection, StoreError> {

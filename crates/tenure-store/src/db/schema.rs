@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 /// "TENU": what makes the file ours, see `PRAGMA application_id`.
-const APPLICATION_ID: i32 = 0x5445_4e55;
+pub(super) const APPLICATION_ID: i32 = 0x5445_4e55;
 
 /// What each version of the schema added to the one before it. A file of version n has had the first
 /// n of them.

@@ -94,12 +94,16 @@ impl Store {
             conn.execute_batch("ROLLBACK").explain(path, "check the store")?;
             match result {
                 Err(error) if error.is_damaged() => {
-                    verified.faults.push(Fault::of_file(error.found()));
+                    let fault = Fault::of_file(error.found());
+                    if !verified.faults.contains(&fault) {
+                        verified.faults.push(fault);
+                    }
                     Ok(verified)
                 }
                 result => result.map(|()| verified),
             }
         })
+        .map_err(|error| super::unusable(path, error))
     }
 }
 

@@ -46,8 +46,13 @@ impl Inner {
         }
         self.room().await?;
         let waiting = Waiting::new(self, key.id(self.run()));
+        let opened = self.open(key, question).await?;
+        // Only a question that is on record is one to wait for.
         let standing = self.activity.asks(within.clone());
-        let answer = match self.open(key, question).await? {
+        if let Some(drive) = &self.drive {
+            drive.look_now();
+        }
+        let answer = match opened {
             Opened::Decided(answer) => answer,
             Opened::Other(then) => {
                 let recorded = serde_json::to_value(&then).unwrap_or_default();
@@ -89,16 +94,7 @@ impl Inner {
     async fn open(&self, key: &StepKey, question: &PendingAsk) -> Result<Opened, Error> {
         let parked = |error: StoreError| self.shared.park(error.into());
         let ask = NewAsk::new(&self.store, self.run(), key, question).map_err(parked)?;
-        let run = self.shared.name();
-        let waits = self.activity.is_waiting() && self.shared.says_waiting(true);
-        self.commit(move |tx| {
-            let opened = ask::open(tx, &ask)?;
-            if waits {
-                rows::waits(tx, &run)?;
-            }
-            Ok(opened)
-        })
-        .await
+        self.commit(move |tx| ask::open(tx, &ask)).await
     }
 
     /// Waits for the first answer.

@@ -62,6 +62,7 @@ impl Inner {
         let (run, now, status) = (self.shared.name(), millis(SystemTime::now()), left.status);
         let life = self.shared.life();
         let id = self.run();
+        let shared = self.shared.clone();
         self.commit(move |tx| {
             let asks = match status {
                 RunStatus::Ended => {
@@ -73,7 +74,11 @@ impl Inner {
             };
             tracing::debug!(%run, %status, asks, "a run is left");
             tx.append(&run, row(life, &left))?;
-            runs::change(tx, &run, |row| leave(row, left, now))
+            runs::change(tx, &run, |row| leave(row, left, now))?;
+            if status == RunStatus::Ended {
+                shared.set_ended();
+            }
+            Ok(())
         })
         .await?;
         self.shared.set_over();

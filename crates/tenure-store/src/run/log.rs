@@ -91,7 +91,7 @@ impl StepLog for RunLog {
         let log = &*self.0;
         // The log says itself what was asked and answered, by ids that hold in every life.
         let is_ours = matches!(event.kind, EventKind::Asked { .. } | EventKind::Answered { .. });
-        if log.drive.is_none() || is_ours {
+        if log.drive.is_none() || is_ours || log.shared.is_over() {
             return;
         }
         // What is served from the record has been told in an earlier life.
@@ -198,7 +198,8 @@ impl Inner {
                         let mut step = key.clone();
                         (step.input, step.detail) = (input, detail);
                         let now = Now::OtherInput { input: key.input };
-                        let (run, changed) = (self.run(), Change::between(&step.detail, &key.detail));
+                        let (run, changed) =
+                            (self.run(), Change::between(&step.detail, &key.detail));
                         let recorded = value;
                         Err(self.differs(Difference { run, step, seq, recorded, now, changed }))
                     }

@@ -24,6 +24,9 @@ pub(crate) struct Shared {
     /// Whether the run's row says that it waits.
     waiting: AtomicBool,
     over: AtomicBool,
+    /// Whether its end is on record. Written on the writer's thread only, so that nothing comes
+    /// behind it.
+    ended: AtomicBool,
 }
 
 impl Shared {
@@ -43,6 +46,7 @@ impl Shared {
             queued: AtomicUsize::new(0),
             waiting: AtomicBool::new(false),
             over: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -59,8 +63,17 @@ impl Shared {
         self.life
     }
 
-    /// Refuses what a life wants to record that is not the run's newest.
+    /// The run's end is on record.
+    pub(crate) fn set_ended(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Refuses what a life wants to record that is not the run's newest, and what comes behind the
+    /// end of the run.
     pub(crate) fn fence(&self) -> Result<(), StoreError> {
+        if self.ended.load(Ordering::Acquire) {
+            return Err(self.left(format_args!("its end is on record")));
+        }
         match self.newest.load(Ordering::Acquire) {
             newest if newest == self.life => Ok(()),
             newest => {

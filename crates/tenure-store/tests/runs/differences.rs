@@ -40,6 +40,8 @@ async fn left_after(file: &File, steps: &'static [&'static str], effects: &Effec
     id
 }
 
+const HOW: &str = "was recorded with another input: the instruction has changed since (record ";
+
 #[tokio::test]
 async fn a_step_with_another_input_parks_the_run_and_names_the_step() {
     let (file, effects) = (File::new(), Effects::default());
@@ -60,11 +62,12 @@ async fn a_step_with_another_input_parks_the_run_and_names_the_step() {
     assert_eq!((&*difference.step.kind, difference.seq > 0), ("model", true));
     assert!(matches!(difference.now, Now::OtherInput { input } if input != difference.step.input));
     assert!(!difference.recorded.is_null());
+    let parts: Vec<_> = difference.changed.iter().map(|change| &*change.part).collect();
+    assert_eq!(parts, ["instruction"], "{difference:?}");
     let info = log.finish(Err(error)).await.unwrap();
     assert_eq!((info.status, info.outcome), (RunStatus::Parked, None));
     let said = info.error.expect("it says why");
-    for part in [&*difference.step.to_string(), "was recorded with another input", "tenure restart"]
-    {
+    for part in [&*difference.step.to_string(), HOW, "tenure restart"] {
         assert!(said.contains(part), "{part} is missing: {said}");
     }
     assert_eq!(effects.take(), Default::default(), "nothing was done");

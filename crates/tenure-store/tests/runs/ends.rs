@@ -4,12 +4,14 @@ use crate::support::*;
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
+use tenure_core::agent::Agent;
 use tenure_core::context::TurnCx;
 use tenure_core::drive::TurnEnd;
-use tenure_core::engine::{NewRun, RunStatus};
+use tenure_core::engine::{Engine as _, NewRun, RunStatus};
 use tenure_core::hook::{After, AgentLifecycle, HookError};
 use tenure_core::{Outcome, RunId};
-use tenure_store::{Driver, Resume};
+use tenure_store::{Driver, LocalEngine, Resume, Wish};
 use tokio::sync::Notify;
 
 /// A run that waits for somebody, and whose process is gone.
@@ -178,4 +180,27 @@ async fn a_run_that_had_only_its_ends_left_ends_as_it_would_have() {
     assert_eq!((info.outcome, info.output), (Some(Outcome::Ok), Some(json!("done!"))));
     assert_eq!(effects.take(), Default::default());
     ends(&records(driver.store(), id));
+}
+
+#[tokio::test]
+async fn nothing_is_recorded_behind_the_end_of_a_run_that_was_killed() {
+    let (file, effects) = (File::new(), Effects::default());
+    let engine = LocalEngine::open(file.path()).unwrap();
+    let hangs = Agent::builder("agent")
+        .model(tenure_models::Hanging::new())
+        .with_lifecycle(Hooks(effects.clone()));
+    engine.register("hangs", Arc::new(blueprint(hangs)));
+    let run = NewRun::new("hangs", json!("go"));
+    let id = run.id;
+    engine.start(run).await.unwrap();
+    while !records(engine.store(), id).iter().any(|it| it.name == "model.started") {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(file.store().request(id, Wish::Kill).unwrap());
+    engine.result(id).await.unwrap();
+    engine.shutdown().await;
+    let names: Vec<_> = records(engine.store(), id).iter().map(|it| it.name.clone()).collect();
+    assert_eq!(names.last().map(String::as_str), Some("run.ended"), "{names:?}");
+    let verified = engine.store().verify().unwrap();
+    assert!(verified.is_whole(), "{:?}", verified.faults);
 }

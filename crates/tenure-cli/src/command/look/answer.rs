@@ -8,7 +8,7 @@ use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
 use crate::terminal::question::{TerminalAsker, is_anybody_there};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN, paint};
-use crate::terminal::text::clean_line;
+use crate::terminal::text::{clean_line, fit};
 use crate::terminal::{EventLines, Progress, Screen, print_json, print_plain, sink};
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -93,7 +93,7 @@ fn given(words: &[String], ask: &AskInfo) -> Result<Answer> {
         ("edit", _) => {
             let text = needs("what to do instead, as JSON,")?;
             let value = serde_json::from_str(&text)
-                .map_err(|error| Stop::usage(format!("this is not JSON: {error}")))?;
+                .map_err(|error| Stop::usage(not_json(&text, ask, &error)))?;
             Answer::Edit(value)
         }
         (_, false) => Answer::Respond(words.join(" ")),
@@ -106,6 +106,18 @@ fn given(words: &[String], ask: &AskInfo) -> Result<Answer> {
             .into());
         }
     })
+}
+
+/// Why what stands behind `edit` is none, and what would be.
+fn not_json(text: &str, ask: &AskInfo, error: &serde_json::Error) -> String {
+    let instead = match &ask.action {
+        Some(action) => format!(", such as '{}'", fit(&clean_line(&action.to_string()), 60)),
+        None => String::new(),
+    };
+    format!(
+        "`{}` is not JSON: `edit` needs what to do instead as JSON{instead} ({error})",
+        fit(&clean_line(text), 60)
+    )
 }
 
 /// Puts the question to the person at the terminal. None if they left, or if somebody else has

@@ -1,12 +1,12 @@
 //! `tenure asks`.
 
 use super::place::Place;
-use super::words::{ago, length, stamp};
+use super::words::{ago, length, stamp, wanted};
 use crate::args::Asks;
 use crate::exit::Exit;
 use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, WARN, paint};
-use crate::terminal::text::{clean_line, exact, fit};
+use crate::terminal::text::{clean_block, clean_line, exact, fit, wrap};
 use crate::terminal::{print_json, print_plain, sink};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -51,16 +51,47 @@ fn block(place: &Place, ask: &AskInfo, now: SystemTime) -> String {
         place.short(ask.run)
     );
     let mut lines = vec![format!("{}  {}", paint(BOLD, &ask.id), paint(DIM, run))];
-    let prompt = clean_line(ask.prompt.trim());
     let who = clean_line(&ask.agent);
     let what = if ask.is_approval() { "asks for approval" } else { "asks" };
-    lines.push(fit(&format!("  {who} {what}: {prompt}"), width));
+    lines.extend(question(&format!("{who} {what}: {}", ask.prompt.trim()), width));
     if let Some(action) = &ask.action {
         let tool = ask.tool.as_deref().map_or(String::new(), |tool| format!("{} ", exact(tool)));
         lines.push(fit(&format!("  {tool}{}", exact(&action.to_string())), width));
     }
+    if let Some(form) = &ask.form {
+        lines.push(fit(&format!("  form {}", exact(&form.to_string())), width));
+    }
     lines.push(format!("  {}", state(ask, now)));
+    if ask.status == AskStatus::Open
+        && let Ok(info) = place.info(ask.run)
+        && let Some(wanted) = wanted(&place.wanted(&info))
+    {
+        let how = format!("  its run is {wanted}: `tenure run --resume {}`", place.short(ask.run));
+        lines.push(paint(WARN, how));
+    }
     lines.join("\n")
+}
+
+/// So many lines of a question are shown.
+const MOST_LINES: usize = 6;
+
+/// A question as it was put, in lines that are indented.
+fn question(text: &str, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(4);
+    let mut lines = wrap(&clean_block(text), room);
+    lines.retain(|line| !line.is_empty());
+    if lines.len() > MOST_LINES {
+        lines.truncate(MOST_LINES);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{} …", fit(last, room.saturating_sub(2)));
+        }
+    }
+    // The first one is further out, so that one sees where a question begins.
+    let indent = |(at, line): (usize, String)| match at {
+        0 => format!("  {line}"),
+        _ => format!("    {line}"),
+    };
+    lines.into_iter().enumerate().map(indent).collect()
 }
 
 /// What became of a question, or how long it stands.

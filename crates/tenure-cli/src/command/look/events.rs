@@ -5,10 +5,10 @@ use super::place::Place;
 use super::spoken::short;
 use crate::args::Events;
 use crate::exit::Exit;
-use crate::terminal::sink;
 use crate::terminal::size::width;
 use crate::terminal::style::{CALM, DIM, PLAIN, paint};
 use crate::terminal::text::{clean_line, columns_of, fit};
+use crate::terminal::{print_plain, sink};
 use crate::time::rfc3339;
 use anyhow::Result;
 use serde_json::Value;
@@ -25,12 +25,14 @@ pub(crate) fn run(args: &Events) -> Result<Exit> {
         }
     };
     let several = infos.len() > 1;
+    let mut any = false;
     let width = width();
     for info in infos {
         place.each(info.id, args.after, |entry| {
             if !fits(&args.types, &entry.of) {
                 return Ok(());
             }
+            any = true;
             if args.json {
                 sink::print_json_line(entry.to_json())?;
             } else {
@@ -39,6 +41,9 @@ pub(crate) fn run(args: &Events) -> Result<Exit> {
             }
             Ok(())
         })?;
+    }
+    if !any {
+        print_plain("no event fits");
     }
     Ok(Exit::Ok)
 }

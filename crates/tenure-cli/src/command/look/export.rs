@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Export) -> Result<Exit> {
 
 /// The run, its records and its questions, a line each.
 fn lines(place: &Place, info: &RunInfo, questions: &[AskInfo], out: &mut Out) -> Result<usize> {
-    out.json(with_type("run", runs::to_json(info)))?;
+    out.json(with_type("run", runs::to_json(place, info)))?;
     let mut count = 0;
     place.each(info.id, 0, |entry: Entry| {
         count += 1;

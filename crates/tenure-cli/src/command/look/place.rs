@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_cards::project::{CONFIG_FILE, Project};
 use tenure_core::RunId;
-use tenure_core::engine::{RunInfo, RunQuery};
-use tenure_store::{Store, StoreError, StoreErrorKind};
+use tenure_core::engine::{RunInfo, RunQuery, RunStatus};
+use tenure_store::{Store, StoreError, StoreErrorKind, Wish};
 
 /// The file of runs, and the project that it belongs to.
 pub(super) struct Place {
@@ -111,6 +111,16 @@ impl Place {
             !short.ends_with('-') && self.store.find(short).is_ok_and(|found| found == run)
         });
         found.unwrap_or(&id).to_owned()
+    }
+
+    /// What is wanted of a run and will not be done before somebody takes it up again. Whoever
+    /// drives a run does it at once.
+    pub(super) fn wanted(&self, info: &RunInfo) -> Vec<Wish> {
+        if info.driven || info.status == RunStatus::Ended {
+            return Vec::new();
+        }
+        // What else there is to say of the run does not depend on it.
+        self.store.wanted(info.id).unwrap_or_default()
     }
 
     /// The file, as people write it.

@@ -1,7 +1,7 @@
 //! `tenure runs`.
 
 use super::place::Place;
-use super::words::{ago, first_line, length, stamp, standing, took};
+use super::words::{ago, first_line, length, stamp, standing, took, wanted};
 use crate::args::{Runs, StatusName};
 use crate::exit::Exit;
 use crate::terminal::size::width;
@@ -13,6 +13,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::time::SystemTime;
 use tenure_core::engine::{RunInfo, RunQuery, RunStatus};
+use tenure_store::Wish;
 
 pub(crate) fn run(args: &Runs) -> Result<Exit> {
     let place = Place::open(&args.of)?;
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Runs) -> Result<Exit> {
         runs.truncate(args.count);
     }
     if args.json {
-        runs.iter().for_each(|info| print_json(to_json(info)));
+        runs.iter().for_each(|info| print_json(to_json(&place, info)));
         return Ok(Exit::Ok);
     }
     if runs.is_empty() {
@@ -50,13 +51,15 @@ pub(crate) fn run(args: &Runs) -> Result<Exit> {
 }
 
 /// What is known of a run, for programs.
-pub(super) fn to_json(info: &RunInfo) -> Value {
+pub(super) fn to_json(place: &Place, info: &RunInfo) -> Value {
+    let wanted: Vec<_> = place.wanted(info).into_iter().map(Wish::as_str).collect();
     json!({
         "id": info.id,
         "kind": info.kind,
         "name": info.name,
         "status": info.status,
         "driven": info.driven,
+        "wanted": wanted,
         "outcome": info.outcome,
         "error": info.error,
         "input": info.input,
@@ -79,7 +82,10 @@ fn table(place: &Place, runs: &[RunInfo], now: SystemTime, width: usize) -> Vec<
     let rows: Vec<([String; 5], Style, String)> = runs
         .iter()
         .map(|info| {
-            let (style, status) = standing(info);
+            let (style, mut status) = standing(info);
+            if let Some(wanted) = wanted(&place.wanted(info)) {
+                status = format!("{status}, {wanted}");
+            }
             let cells = [
                 place.short(info.id),
                 fit(&what(info), MOST_NAME),

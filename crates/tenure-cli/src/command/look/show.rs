@@ -5,7 +5,7 @@ use super::events::line_of;
 use super::item::Look;
 use super::place::Place;
 use super::timeline::Timeline;
-use super::words::{ago, first_line, length, moment, said, standing, took};
+use super::words::{ago, first_line, length, moment, said, standing, took, wanted};
 use super::{asks, runs};
 use crate::args::Show;
 use crate::exit::Exit;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Show) -> Result<Exit> {
     let open = place.store.asks(&AskQuery::open().run(info.id))?;
     if args.json {
         let mut document = json!({
-            "run": runs::to_json(&info),
+            "run": runs::to_json(&place, &info),
             "asks": open.iter().map(asks::to_json).collect::<Vec<_>>(),
             "usage": timeline.usage,
             "timeline": timeline.lines().map(super::item::Item::to_json).collect::<Vec<_>>(),
@@ -111,7 +111,10 @@ fn driver(place: &Place, info: &RunInfo) -> String {
         Ok(Some(driver)) if info.driven => {
             format!(" · driven by process {} ({})", driver.pid, clean_line(&driver.what))
         }
-        _ => " · nobody drives it".to_owned(),
+        _ => {
+            let wanted = wanted(&place.wanted(info)).map(|it| format!(" · {it}"));
+            format!(" · nobody drives it{}", wanted.unwrap_or_default())
+        }
     }
 }
 
@@ -231,6 +234,8 @@ fn whole(data: &Value) -> String {
 fn hint(place: &Place, info: &RunInfo, open: &[AskInfo]) -> Vec<String> {
     let short = place.short(info.id);
     let text = match info.status {
+        // Answers come too late for it.
+        _ if !place.wanted(info).is_empty() => format!("end it with `tenure run --resume {short}`"),
         RunStatus::Waiting if !open.is_empty() => {
             let ask = &open[0].id;
             let then = match info.driven {

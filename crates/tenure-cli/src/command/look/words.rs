@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::time::{Duration, SystemTime};
 use tenure_core::Outcome;
 use tenure_core::engine::{RunInfo, RunStatus};
+use tenure_store::Wish;
 
 /// How long ago something was: `12s ago`, `3m ago`, `2h ago`, `5d ago`.
 pub(super) fn ago(time: SystemTime, now: SystemTime) -> String {
@@ -58,6 +59,15 @@ pub(super) fn standing(info: &RunInfo) -> (Style, String) {
         (RunStatus::Running, _) if info.driven => (CALM, "running".to_owned()),
         (RunStatus::Running, _) => (WARN, "interrupted".to_owned()),
         (other, _) => (DIM, other.to_string()),
+    }
+}
+
+/// What becomes of a run when it is taken up again, if somebody wants its end.
+pub(super) fn wanted(wishes: &[Wish]) -> Option<&'static str> {
+    match wishes {
+        [] => None,
+        wishes if wishes.contains(&Wish::Kill) => Some("to be killed"),
+        _ => Some("to be cancelled"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::ground::Ground;
 use super::{Life, Place, Recorded};
+use crate::exit::Stop;
 use crate::terminal::question::is_anybody_there;
 use anyhow::{Result, anyhow};
 use tenure_core::RunId;
@@ -57,10 +58,11 @@ impl Keeper {
 
     /// A run, by its id or enough of the beginning of it; `last` is the newest that is not over.
     pub(crate) fn find(&self, named: &str) -> Result<RunInfo> {
-        if named == "last"
-            && let Some(newest) = self.driver.unfinished()?.into_iter().next()
-        {
-            return Ok(newest);
+        if named == "last" {
+            let newest = self.driver.unfinished()?.into_iter().next();
+            return newest.ok_or_else(|| {
+                Stop::usage("the last run is over, and so is every other; see `tenure runs`").into()
+            });
         }
         let run = self.store().find(named)?;
         self.store().run(run)?.ok_or_else(|| anyhow!("there is no run {run}"))

@@ -1,5 +1,6 @@
 //! What is said of a run that this process is done with.
 
+use super::input::WORKFLOW;
 use crate::exit::Exit;
 use crate::terminal::text::{clean_line, fit};
 use serde_json::{Value, json};
@@ -85,6 +86,20 @@ impl Kept {
         lines.extend(self.asks.iter().map(|ask| format!("  {}", how_to_answer(ask, &self.option))));
         lines.push(format!("  go on:  tenure run --resume {}{}", self.run(), self.option));
         lines.join("\n")
+    }
+
+    /// What programs are told of a run that was left as it is.
+    pub(crate) fn result(&self) -> Value {
+        let what = if self.info.kind == WORKFLOW { "workflow" } else { "agent" };
+        let mut line = json!({
+            "type": "result",
+            what: self.info.name,
+            "output": null,
+            "error": self.why(),
+            "exit_code": self.exit().unwrap_or(Exit::Ok).code(),
+        });
+        self.to_json(&mut line);
+        line
     }
 
     /// What programs are told beside the rest of a result.

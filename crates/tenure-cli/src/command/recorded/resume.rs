@@ -7,8 +7,9 @@ use super::{Done, Keeper, Kept, Place, Prepared};
 use crate::args::{Run, Which};
 use crate::exit::{Exit, Stop};
 use crate::terminal::question::is_anybody_there;
+use crate::terminal::size::width;
 use crate::terminal::style::{DIM, WARN, paint};
-use crate::terminal::text::{clean_line, fit, plural};
+use crate::terminal::text::{clean_block, clean_line, plural, wrap};
 use crate::terminal::{EventLines, Progress, Screen, print_json, print_plain};
 use anyhow::{Result, anyhow};
 use serde_json::json;
@@ -18,9 +19,6 @@ use tenure_cards::project::OnStart;
 use tenure_core::Error;
 use tenure_core::engine::{RunInfo, RunStatus};
 use tenure_store::{AskInfo, AskQuery, AskStatus, Resume};
-
-/// Of why a run is parked, a list says no more.
-const MOST_OF_REASON: usize = 300;
 
 /// `tenure run --resume` and `--abandon`.
 pub(crate) fn resume(args: &Run) -> Result<Exit> {
@@ -75,11 +73,11 @@ fn all(keeper: &Keeper, mode: Resume, view: &View) -> Result<Exit> {
             },
             Stands::Parked => {
                 exit = worse(exit, Exit::Failed);
-                note(view, &parked(&info));
+                left(keeper, info, Vec::new(), view);
             }
             Stands::Waits(open) => {
                 exit = worse(exit, Exit::Waiting);
-                note(view, &waits(&info, &open, &keeper.place().option()));
+                left(keeper, info, open, view);
             }
         }
     }
@@ -322,10 +320,35 @@ fn given_up(info: &RunInfo, view: &View) -> Exit {
     Exit::Ok
 }
 
-fn parked(info: &RunInfo) -> String {
+/// Says why a run is left as it is, and what to do. Also where nothing but answers is wanted:
+/// otherwise there is nothing but a code that says so.
+fn left(keeper: &Keeper, info: RunInfo, open: Vec<AskInfo>, view: &View) {
+    let option = keeper.place().option();
+    let text = match info.status {
+        RunStatus::Parked => parked(&info, &option),
+        _ => waits(&info, &open, &option),
+    };
+    let kept = Kept { info, asks: open, said: None, trouble: None, option };
+    print_plain(&format!("{} {text}", paint(WARN, kept.head())));
+    if view.json {
+        print_json(kept.result());
+    }
+}
+
+fn parked(info: &RunInfo, option: &str) -> String {
     let why = info.error.as_deref().unwrap_or("it cannot go on");
-    let why = fit(&clean_line(why), MOST_OF_REASON);
-    format!("run {} ({}) is parked: {why}", info.id, name(info))
+    let when = match why.contains("code has changed") {
+        true => "when the code is as it was again",
+        false => "when that is mended",
+    };
+    let head = format!("run {} ({}) is parked: {}", info.id, name(info), clean_block(why));
+    let mut lines = wrap(&head, width().saturating_sub("parked: ".len()));
+    lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "  "));
+    // In lines of their own: who copies a command wants it in one piece.
+    let id = info.id;
+    lines.push(format!("  go on:   tenure run --resume {id}{option}   ({when})"));
+    lines.push(format!("  give up: tenure run --abandon {id}{option}"));
+    lines.join("\n")
 }
 
 fn waits(info: &RunInfo, open: &[AskInfo], option: &str) -> String {
@@ -334,6 +357,7 @@ fn waits(info: &RunInfo, open: &[AskInfo], option: &str) -> String {
         lines.push(format!("  {}", asks(ask)));
         lines.push(format!("  {}", how_to_answer(ask, option)));
     }
+    lines.push(format!("  go on:  tenure run --resume {}{option}", info.id));
     lines.join("\n")
 }
 

@@ -17,6 +17,21 @@ fn what_waits_is_listed_with_the_exact_action() {
 }
 
 #[test]
+fn a_long_question_is_told_in_lines_of_its_own() {
+    let sandbox = super::clerk();
+    let long = format!("'{}and that is all?'", "a question of many words ".repeat(8));
+    sandbox.write("hooks.py", &super::HOOKS.replace("'Write this note?'", &long));
+    sandbox.run(super::RUN).exits(7);
+    let ran = sandbox.run(&["asks"]).exits(0).prints("clerk asks for approval: a question of");
+    let ran = ran.prints("and that is all?\n");
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 100), "{ran}");
+    sandbox.write("hooks.py", &super::HOOKS.replace("'Write this note?'", "'word ' * 300"));
+    sandbox.run(super::RUN).exits(7);
+    let ran = sandbox.run(&["asks"]).exits(0).prints(" …\n");
+    assert_eq!(ran.stdout.lines().filter(|line| line.contains("word word")).count(), 6, "{ran}");
+}
+
+#[test]
 fn the_first_answer_counts_and_the_second_is_told() {
     let (sandbox, ask) = waiting();
     let short = &ask[..6];
@@ -37,7 +52,7 @@ fn an_answer_that_is_none_is_refused_and_the_question_stays() {
     ran.says("there is no question `ffff`").says(&ask);
     sandbox.run(&["answer", &ask, "maybe"]).exits(2).says("approve, reject, edit or respond");
     sandbox.run(&["answer", &ask, "edit"]).exits(2).says("needs what to do instead");
-    sandbox.run(&["answer", &ask, "edit", "{nonsense"]).exits(2).says("this is not JSON");
+    sandbox.run(&["answer", &ask, "edit", "{nonsense"]).exits(2).says("`{nonsense` is not JSON");
     sandbox.run(&["answer", &ask, "approve", "it"]).exits(2).says("has nothing behind it");
     let ran = sandbox.run(&["answer", &ask, "edit", "{\"text\": 3}"]).exits(1);
     ran.says("does not fit").says("`text`").says("stays open");

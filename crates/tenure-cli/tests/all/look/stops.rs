@@ -29,6 +29,10 @@ fn a_run_that_nobody_drives_is_cancelled_when_it_is_taken_up() {
     let ran = sandbox.run(&["cancel", "last"]).exits(0);
     ran.prints("recorded:").prints("nobody drives it").prints("tenure run --resume");
     assert_eq!(last(&sandbox)["status"], "waiting");
+    assert_eq!(last(&sandbox)["wanted"], serde_json::json!(["cancel"]));
+    sandbox.run(&["runs"]).exits(0).prints("waits: 1 ask, to be cancelled");
+    sandbox.run(&["asks"]).exits(0).prints("its run is to be cancelled: `tenure run --resume");
+    sandbox.run(&["show", "last"]).exits(0).prints("nobody drives it · to be cancelled");
     let id = last(&sandbox)["id"].as_str().expect("an id").to_owned();
     sandbox.run(&["run", "--resume", &id, "--trust", "-q"]).exits(8);
     assert_eq!(last(&sandbox)["outcome"], "cancelled");

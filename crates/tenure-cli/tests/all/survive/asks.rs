@@ -22,6 +22,12 @@ fn without_a_terminal_the_question_is_kept_and_an_answer_lets_the_run_go_on() {
     assert_eq!((run.status, run.asks), (RunStatus::Waiting, 1));
     // Nobody has answered: it still waits, and nothing is executed for that.
     sandbox.run(RESUME).exits(7).says(&ask.id);
+    let ran = sandbox.run(&[RESUME, &["-q", "--json"]].concat()).exits(7);
+    let line = result(&ran);
+    let ran = ran.says("waiting: run ").says(&format!("tenure answer {} approve", ask.id));
+    assert_eq!(line["run"], run.id.to_string(), "{ran}");
+    assert_eq!((&line["run_status"], &line["exit_code"]), (&"waiting".into(), &7.into()));
+    assert_eq!(line["asks"], serde_json::json!([ask.id]), "{ran}");
     assert_eq!(only_run(&sandbox).lives, 1);
     sandbox.run(&["answer", &ask.id, "approve"]).exits(0);
     let ran = sandbox.run(RESUME).exits(0);

@@ -162,7 +162,17 @@ fn a_parked_run_says_the_step_that_differs() {
     assert_eq!(sandbox.read("effects.txt"), effects, "nothing was guessed: {ran}");
     assert_eq!(only_run(&sandbox).status, RunStatus::Parked);
     assert_eq!(times(&sandbox, "ends.txt", "after"), 0, "and nothing ended");
-    sandbox.run(&["run", "--resume", "--trust"]).exits(1).says("is parked: step turn/model:");
+    let ran = sandbox.run(&["run", "--resume", "--trust"]).exits(1);
+    let id = only_run(&sandbox).id;
+    let go_on = format!("tenure run --resume {id}   (when the code is as it was again)");
+    let ran = ran.says("is parked: step turn/model:").says(&go_on);
+    ran.says("restart ").says(&format!("tenure run --abandon {id}"));
+    // Also where nothing but answers is wanted, and to programs.
+    let args = ["run", "--resume", "--trust", "-q", "--json"];
+    let ran = sandbox.run(&args).exits(1).says("parked: run ").says(&go_on);
+    let line = super::result(&ran);
+    assert_eq!((&line["run_status"], &line["exit_code"]), (&"parked".into(), &1.into()));
+    assert!(line["error"].as_str().is_some_and(|why| why.contains("turn/model")), "{ran}");
     // With the card as it was it goes on.
     sandbox.write("counter.md", super::COUNTER);
     let run = only_run(&sandbox).id.to_string();
