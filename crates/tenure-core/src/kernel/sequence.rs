@@ -362,11 +362,11 @@ impl Decided {
 }
 
 /// Whether the call is a step. What a hook does that is called again in every life is not; and an
-/// instance of a run that is parked is shut down all the same, though that cannot be recorded: what
-/// its `on_start` opened is in this process.
+/// instance is shut down also where that cannot be recorded: what its `on_start` opened is in this
+/// process.
 fn is_recorded<S: Sequence>(entry: &Entry, scope: &StepScope) -> bool {
     match S::POINT {
-        Point::OnShutdown => scope.log().trouble().is_none(),
+        Point::OnShutdown => scope.log().records_ends(),
         point => records(point) && (point.is_end() || !entry.again),
     }
 }

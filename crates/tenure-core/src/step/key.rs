@@ -78,6 +78,12 @@ impl StepKey {
         matches!(&*self.kind, "after_agent" | "after_chat" | "on_shutdown" | "outcome")
     }
 
+    /// Whether the step delivers the end of an instance. That is recorded also in a run that is
+    /// parked, if something can be written.
+    pub fn ends_instance(&self) -> bool {
+        &*self.kind == "on_shutdown"
+    }
+
     /// A short name of this step of this run, the same in every attempt: what a person types to
     /// answer a question, and what a receiver knows a delivery by.
     pub fn id(&self, run: RunId) -> String {

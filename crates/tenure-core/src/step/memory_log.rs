@@ -62,7 +62,7 @@ impl MemoryStepLog {
     }
 
     fn find(&self, key: &StepKey) -> Result<Option<Value>, Error> {
-        if let Some(trouble) = self.trouble() {
+        if let Some(trouble) = self.trouble().filter(|_| !key.ends_instance()) {
             return Err(trouble);
         }
         let records = self.records.lock();
@@ -120,6 +120,10 @@ impl StepLog for MemoryStepLog {
         self.trouble.lock().clone()
     }
 
+    fn records_ends(&self) -> bool {
+        true
+    }
+
     fn begin<'a>(&'a self, scope: ScopeRecord) -> BoxFuture<'a, Result<(), Error>> {
         let scopes = &mut self.records.lock().scopes;
         match scopes.iter_mut().find(|(known, _)| known.id == scope.id) {
@@ -134,7 +138,9 @@ impl StepLog for MemoryStepLog {
         scope: &'a ScopeRecord,
         end: ScopeEnd,
     ) -> BoxFuture<'a, Result<(), Error>> {
-        if let Some(trouble) = self.trouble() {
+        // An instance of this life is over, whatever became of its run.
+        let parks = |_: &Error| scope.kind != ScopeKind::Instance;
+        if let Some(trouble) = self.trouble().filter(parks) {
             return Box::pin(ready(Err(trouble)));
         }
         let scopes = &mut self.records.lock().scopes;

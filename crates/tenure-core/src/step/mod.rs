@@ -68,6 +68,12 @@ pub trait StepLog: Send + Sync + 'static {
         None
     }
 
+    /// Whether the end of an instance of this life can be recorded: also if the run is parked, as
+    /// long as something can be written. Where it cannot, the hooks are called all the same.
+    fn records_ends(&self) -> bool {
+        self.trouble().is_none()
+    }
+
     /// Puts a question on record and waits for its answer, or returns the recorded one. `here` is
     /// the answer of whoever is asked in this process; the log may have it from elsewhere first, and
     /// the first answer counts.

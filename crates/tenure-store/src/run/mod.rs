@@ -33,7 +33,7 @@ use std::time::Duration;
 use table::Table;
 use tenure_core::engine::RunInfo;
 use tenure_core::step::StepKey;
-use tenure_core::{CancelToken, Error, RunId};
+use tenure_core::{CancelToken, Error, ErrorKind, RunId};
 use tokio::sync::Notify;
 
 /// In what way a run is taken up again.
@@ -266,6 +266,12 @@ impl Inner {
             self.commit(|_| Ok(())).await?;
         }
         Ok(())
+    }
+
+    /// Whether the end of an instance can be recorded: also of a run whose code has changed.
+    fn records_ends(&self) -> bool {
+        let writes = self.drive.is_some() && !self.shared.is_over() && self.shared.fence().is_ok();
+        writes && self.shared.trouble().is_none_or(|error| error.kind() != ErrorKind::Store)
     }
 
     fn check(&self) -> Result<(), Error> {
