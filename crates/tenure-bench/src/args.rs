@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::figures::{FLOW, GROUPS, Group, HOSTS, MODELS, STORE, concurrent::Side};
+use crate::figures::{FLOW, GROUPS, Group, HOOKS, HOSTS, MODELS, STORE, concurrent::Side};
 use std::fmt::Write as _;
 
 /// Fewer rounds than this are for a quick look only.
@@ -29,10 +29,12 @@ pub(crate) enum Set {
     Models,
     Flow,
     Store,
+    Hooks,
 }
 
 impl Set {
-    const ALL: [Self; 5] = [Self::Core, Self::Hosts, Self::Models, Self::Flow, Self::Store];
+    const ALL: [Self; 6] =
+        [Self::Core, Self::Hosts, Self::Models, Self::Flow, Self::Store, Self::Hooks];
 
     pub(crate) fn groups(self) -> &'static [Group] {
         match self {
@@ -41,6 +43,7 @@ impl Set {
             Self::Models => &MODELS,
             Self::Flow => &FLOW,
             Self::Store => &STORE,
+            Self::Hooks => &HOOKS,
         }
     }
 
@@ -51,6 +54,7 @@ impl Set {
             Self::Models => "models",
             Self::Flow => "flow",
             Self::Store => "store",
+            Self::Hooks => "hooks",
         }
     }
 }
@@ -76,12 +80,14 @@ Usage: tenure-bench core [--json] [--rounds N] [--only NAME]
        tenure-bench models [--json] [--rounds N] [--only NAME]
        tenure-bench flow [--json] [--rounds N] [--only NAME]
        tenure-bench store [--json] [--rounds N] [--only NAME]
+       tenure-bench hooks [--json] [--rounds N] [--only NAME]
 
   core          measure the lifecycle; exit code 1 if a figure is past its limit
   hosts         measure hooks in other processes and files, likewise; needs Python 3
   models        measure calls of providers and of MCP servers, likewise
   flow          measure chats of several agents, likewise
   store         measure runs that survive, likewise; needs valgrind
+  hooks         measure each ready-made hook, likewise
     --json      one JSON object per line and figure; times in nanoseconds
     --rounds N  how many rounds the minimum is taken over ({ROUNDS}; below 150 for a quick look)
     --only NAME only this figure
@@ -102,12 +108,13 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         return Ok(Command::Help);
     }
     match arguments.as_slice() {
-        [] => Err("say what to do: core, hosts, models, flow or store".to_owned()),
+        [] => Err("say what to do: core, hosts, models, flow, store or hooks".to_owned()),
         ["core", options @ ..] => figures(Set::Core, options),
         ["hosts", options @ ..] => figures(Set::Hosts, options),
         ["models", options @ ..] => figures(Set::Models, options),
         ["flow", options @ ..] => figures(Set::Flow, options),
         ["store", options @ ..] => figures(Set::Store, options),
+        ["hooks", options @ ..] => figures(Set::Hooks, options),
         ["idle-bytes"] => Ok(Command::IdleBytes),
         ["peak", "base"] => Ok(Command::Peak(Side::Base)),
         ["peak", "tenure"] => Ok(Command::Peak(Side::Tenure)),

@@ -23,8 +23,8 @@ pub(crate) struct Server {
     stop: CancelToken,
 }
 
-/// Starts a server that takes one connection, on a port of its own.
-pub(crate) async fn serve() -> io::Result<(SocketAddr, Server)> {
+/// Starts a server that takes one connection, on a port of its own, and answers so.
+pub(crate) async fn serve(answers: fn(&Value) -> Value) -> io::Result<(SocketAddr, Server)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let (tracker, stop) = (TaskTracker::new(), CancelToken::new());
@@ -33,7 +33,7 @@ pub(crate) async fn serve() -> io::Result<(SocketAddr, Server)> {
         tokio::select! {
             () = stopped.cancelled() => {}
             // The connection ends when the client goes; there is nobody to tell.
-            _ = answer(listener) => {}
+            _ = answer(listener, answers) => {}
         }
     });
     tracker.close();
@@ -47,30 +47,49 @@ impl Server {
     }
 }
 
-/// Answers every request on one connection. A first question gets a tool call, any other a text.
-async fn answer(listener: TcpListener) -> io::Result<()> {
+/// Answers every request on one connection.
+async fn answer(listener: TcpListener, answers: fn(&Value) -> Value) -> io::Result<()> {
     let (stream, _) = listener.accept().await?;
     let mut connection = Connection::new(stream)?;
     while let Some(body) = connection.read().await? {
         let request: Value = serde_json::from_slice(&body)?;
-        let response = if request["messages"].as_u64() == Some(1) {
-            json!({
-                "text": "",
-                "calls": [
-                    { "id": "call_7f3a", "name": "lookup", "arguments": "{\"key\":\"alpha\"}" }
-                ],
-                "usage": { "input": 20, "output": 10 },
-            })
-        } else {
-            json!({
-                "text": "The value of alpha is 42.",
-                "calls": [],
-                "usage": { "input": 20, "output": 10 },
-            })
-        };
+        let response = answers(&request);
         connection.write("HTTP/1.1 200 OK", &response).await?;
     }
     Ok(())
+}
+
+/// What [`Client`] understands: a first question gets a tool call, any other a text.
+pub(crate) fn plain(request: &Value) -> Value {
+    if request["messages"].as_u64() == Some(1) {
+        json!({
+            "text": "",
+            "calls": [
+                { "id": "call_7f3a", "name": "lookup", "arguments": "{\"key\":\"alpha\"}" }
+            ],
+            "usage": { "input": 20, "output": 10 },
+        })
+    } else {
+        json!({
+            "text": "The value of alpha is 42.",
+            "calls": [],
+            "usage": { "input": 20, "output": 10 },
+        })
+    }
+}
+
+/// What a provider's client understands.
+pub(crate) fn openai(_request: &Value) -> Value {
+    json!({
+        "id": "chatcmpl-1",
+        "model": "gpt-4.1-mini",
+        "choices": [{
+            "index": 0,
+            "message": { "role": "assistant", "content": "The value of alpha is 42." },
+            "finish_reason": "stop",
+        }],
+        "usage": { "prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30 },
+    })
 }
 
 /// The model that asks the server.

@@ -8,6 +8,8 @@ pub(crate) struct Figure {
     unit: &'static str,
     limit: Limit,
     raw: Vec<(&'static str, f64)>,
+    /// What has to be done whoever does it, where that is most of it.
+    inherent: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,6 +32,7 @@ impl Figure {
             unit: "ratio",
             limit: Limit::AtMost(limit),
             raw: vec![ours, theirs],
+            inherent: None,
         }
     }
 
@@ -46,11 +49,19 @@ impl Figure {
             unit: "percent",
             limit: Limit::AtMost(limit),
             raw: vec![more, less],
+            inherent: None,
         }
     }
 
     pub(crate) fn bytes(name: &'static str, limit: f64, value: f64) -> Self {
-        Self { name, value, unit: "bytes", limit: Limit::AtMost(limit), raw: Vec::new() }
+        Self {
+            name,
+            value,
+            unit: "bytes",
+            limit: Limit::AtMost(limit),
+            raw: Vec::new(),
+            inherent: None,
+        }
     }
 
     /// The limit itself is too much already.
@@ -66,6 +77,12 @@ impl Figure {
         self
     }
 
+    /// Says what has to be done whoever does it.
+    pub(crate) fn inherent(mut self, work: &'static str) -> Self {
+        self.inherent = Some(work);
+        self
+    }
+
     pub(crate) fn passes(&self) -> bool {
         match self.limit {
             Limit::AtMost(limit) => self.value <= limit,
@@ -77,14 +94,18 @@ impl Figure {
         let (Limit::AtMost(limit) | Limit::Below(limit)) = self.limit;
         let raw: Map<String, Value> =
             self.raw.iter().map(|(name, value)| ((*name).to_owned(), rounded(*value))).collect();
-        json!({
+        let mut figure = json!({
             "name": self.name,
             "value": rounded(self.value),
             "unit": self.unit,
             "limit": limit,
             "pass": self.passes(),
             "raw": raw,
-        })
+        });
+        if let Some(work) = self.inherent {
+            figure["inherent"] = work.into();
+        }
+        figure
     }
 
     pub(crate) fn to_row(&self) -> String {
@@ -95,13 +116,13 @@ impl Figure {
         let raw: Vec<_> =
             self.raw.iter().map(|(name, value)| format!("{name} {value:.1}")).collect();
         format!(
-            "{:<20} {:>9.3} {:<8} {:<8} {:<5} {}",
+            "{:<28} {:>9.3} {:<8} {:<8} {:<5} {}",
             self.name,
             self.value,
             self.unit,
             limit,
             if self.passes() { "ok" } else { "FAIL" },
-            raw.join(", ")
+            raw.join(", ") + &self.inherent.map(|work| format!("; {work}")).unwrap_or_default()
         )
     }
 }

@@ -11,3 +11,8 @@ pub use crate::check::CardLoader;
 pub use crate::hook::{SpecScope, read_hooks};
 pub use crate::nearest::nearest;
 pub use crate::python::{Origin, PythonFiles, Use};
+
+/// Whether a hook of this name is ready-made, and need not be registered.
+pub fn is_ready_made(name: &str) -> bool {
+    tenure_hooks::ready::find(name).is_some()
+}

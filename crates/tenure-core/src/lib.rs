@@ -14,6 +14,7 @@
 pub mod agent;
 pub mod ask;
 mod blocking;
+pub mod cache;
 mod cancel;
 pub mod chat;
 pub mod clone;

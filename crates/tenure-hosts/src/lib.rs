@@ -39,7 +39,6 @@ mod error;
 mod lifecycle;
 pub mod mcp;
 mod payload;
-mod process;
 pub mod python;
 mod reply;
 mod role;
@@ -49,13 +48,13 @@ mod trim;
 pub use command::{CommandHook, CommandLifecycleTool, ShellTool};
 pub use error::HostError;
 pub use lifecycle::LifecycleCall;
-pub use process::Environment;
 pub use python::{
     Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile, PythonFunction,
     PythonHook, PythonHost, PythonLifecycleTool, PythonMessageHook, PythonTool, Style, ToolHooks,
     ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
+pub use tenure_process::Environment;
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.

@@ -4,6 +4,7 @@
 //! acknowledged is on disk, what is read is what was written, or an error says what is damaged.
 
 mod ask;
+mod cache;
 mod db;
 mod driver;
 mod engine;
@@ -20,6 +21,7 @@ mod thread;
 mod wish;
 
 pub use ask::{AskInfo, AskQuery, AskStatus};
+pub use cache::StoreCache;
 pub use db::{Compacted, Compaction, DriverInfo, Fault, Verified};
 pub use driver::{Begun, Driver};
 pub use engine::{LocalEngine, Recovered, Recovery};

@@ -3,7 +3,8 @@
 //! panics is promised and tested.
 //!
 //! This is the crate to depend on. It re-exports the core, the macros and the models; those over the
-//! network with the feature `providers`, and runs that survive with the feature `store`.
+//! network with the feature `providers`, runs that survive with the feature `store`, and the ready-made
+//! hooks with the feature `hooks`.
 //!
 //! ```
 //! use tenure::models::Passthrough;
@@ -34,6 +35,9 @@ pub use tenure_core::*;
 pub use tenure_macros::{lifecycle, tool};
 #[doc(inline)]
 pub use tenure_models as models;
+#[cfg(feature = "hooks")]
+#[doc(inline)]
+pub use tenure_hooks as hooks;
 #[cfg(feature = "store")]
 #[doc(inline)]
 pub use tenure_store as store;

@@ -11,6 +11,7 @@ mod journal;
 mod mcp;
 mod network;
 mod python;
+mod ready;
 mod turns;
 mod wire;
 
@@ -63,6 +64,9 @@ pub(crate) const STORE: [Group; 5] = [
     Group { names: &["store_growth_ratio"], measure: journal::growth },
     Group { names: &["disk_growth_ratio"], measure: journal::disk },
 ];
+
+/// The ready-made hooks.
+pub(crate) const HOOKS: [Group; 1] = [Group { names: &ready::NAMES, measure: ready::measure }];
 
 /// Workflows: chats of several agents.
 pub(crate) const FLOW: [Group; 2] = [

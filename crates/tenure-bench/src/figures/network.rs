@@ -2,7 +2,7 @@
 
 use super::Measured;
 use crate::fakes::{Everywhere, quick, started, turn, with_hooks};
-use crate::http::{Client, serve};
+use crate::http::{Client, plain, serve};
 use crate::measure::{Bench, timed};
 use crate::report::Figure;
 
@@ -14,7 +14,7 @@ const TURNS: usize = 50;
 pub(crate) fn measure(bench: &Bench) -> Measured {
     let sample = |hooks: usize| {
         bench.on_thread(async {
-            let (address, server) = serve().await.expect("loopback is there");
+            let (address, server) = serve(plain).await.expect("loopback is there");
             let model = Client::connect(address).await.expect("the server listens");
             let agent = started(with_hooks(quick(model), hooks, || Everywhere)).await;
             let took = timed(TURNS, async || turn(&agent).await).await;

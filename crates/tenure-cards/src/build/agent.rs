@@ -112,7 +112,7 @@ impl Workshop<'_> {
         self.refuse_fields(card, agent);
         let skills = skills::skills(&agent.skills, card, self.project, &mut self.report);
         let (model, named) = self.model(card, &agent.model);
-        let mut entries = Entries::default();
+        let mut entries = Entries { model: Some(named.text.clone()), ..Entries::default() };
         self.common_entries(card, Some(&agent.model), &named.text, &mut entries);
         entries.tool_hooks(card, &self.hosts);
         if agent.trim_tool_history {
@@ -163,7 +163,7 @@ impl Workshop<'_> {
                 }
             }
         }
-        let mut entries = Entries::default();
+        let mut entries = Entries { model: Some(named.text.clone()), ..Entries::default() };
         (builder, entries.servers) = self.with_servers(builder, card);
         self.common_entries(card, fields, &named.text, &mut entries);
         entries.tool_hooks(card, &self.hosts);
@@ -376,6 +376,9 @@ impl Workshop<'_> {
         entries: &mut Entries,
     ) -> Option<Blueprint> {
         self.python |= entries.python;
+        for need in std::mem::take(&mut entries.needs) {
+            self.needs.push(need);
+        }
         entries.keepers(self.hosts.python);
         for registration in std::mem::take(&mut entries.registrations) {
             builder = builder.with_lifecycle(registration);

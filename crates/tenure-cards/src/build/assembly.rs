@@ -2,6 +2,7 @@
 
 use super::agent::Workshop;
 use super::hooks::{HookPlace, Hosts};
+use super::makings::Supplies;
 use super::memory::SharedMemory;
 use super::{Attach, HookCatalog};
 use super::{remote, servers};
@@ -14,9 +15,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tenure_core::agent::{AgentRegistry, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
+use tenure_core::cache::Cache;
 use tenure_core::event::EventBus;
 use tenure_core::message::History;
 use tenure_core::model::Model;
+use tenure_hooks::ready::Shared;
 use tenure_hosts::mcp::{McpServers, McpView};
 use tenure_hosts::{Environment, PythonHost};
 use tenure_models::provider::Providers;
@@ -35,6 +38,10 @@ pub(crate) struct Settings {
     pub(crate) attach: Vec<Arc<dyn Attach>>,
     /// What they remember across runs.
     pub(crate) memory: Option<SharedMemory>,
+    /// Where answers are kept across runs.
+    pub(crate) cache: Option<Arc<dyn Cache>>,
+    /// What the hooks of all agents share.
+    pub(crate) shared: Shared,
     /// What the date is, if it is not today's.
     pub(crate) now: Option<SystemTime>,
     /// Models that agents without a card bring along, by the name of the agent.
@@ -100,7 +107,15 @@ impl Assembly {
         python: &PythonHost,
         environment: &Environment,
     ) -> Self {
-        let hosts = Hosts { python, environment, catalog: &settings.catalog };
+        let providers = settings.providers.clone().unwrap_or_else(|| loaded.providers());
+        let catalog = settings.catalog.supplied(Supplies {
+            root: loaded.project.root.clone(),
+            providers: Some(providers.clone()),
+            environment: environment.clone(),
+            shared: settings.shared.clone(),
+            cache: settings.cache.clone(),
+        });
+        let hosts = Hosts { python, environment, catalog: &catalog };
         let mut needs = Report::new();
         let servers = servers::connectable(loaded, &mut needs);
         let limits = servers.iter().map(|it| (it.name.clone(), it.start_limit)).collect();
@@ -114,7 +129,7 @@ impl Assembly {
             registry: Arc::new(AgentRegistry::new()),
             cards: loaded.cards.iter().map(|card| (card.name.clone(), card)).collect(),
             built: BTreeMap::new(),
-            providers: settings.providers.clone().unwrap_or_else(|| loaded.providers()),
+            providers,
             servers: servers.clone(),
             start_limits: limits,
             views: BTreeMap::new(),

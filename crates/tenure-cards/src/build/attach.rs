@@ -53,6 +53,7 @@ impl AttachHosts<'_> {
             let one = entries.one(declared, source, Origin::Workflow, &hosts, &mut report);
             let Some((registration, runs)) = one else { continue };
             let registration = restricted(registration, points);
+            made.needs.append(&mut entries.needs);
             if !registration.points().is_empty() {
                 any = true;
                 made.python |= entries.python;
@@ -89,6 +90,8 @@ pub struct Attached {
     pub ends: Option<Duration>,
     /// What is wrong with it.
     pub problems: Vec<Diagnostic>,
+    /// What is not wrong with it, and keeps it from running here.
+    pub needs: Vec<Diagnostic>,
 }
 
 /// A hook, and what is to be said of it.
@@ -183,6 +186,7 @@ impl Entries {
         mut builder: AgentBuilder,
     ) -> (AgentBuilder, Vec<Diagnostic>) {
         self.python |= attached.python;
+        self.needs.extend(attached.needs);
         if let Some(ends) = attached.ends {
             let limits = &mut builder.config_mut().limits;
             limits.ends = limits.ends.max(ends);

@@ -1,14 +1,18 @@
 //! Hooks that cards name by `use`.
 
+use super::makings::{HookMakings, Said, Supplies};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, HookRegistry, IntoRegistration, Registration};
+use tenure_hooks::ready::{self, Refusal};
 
 type Factory = dyn Fn(&Value) -> Result<Registration, String> + Send + Sync;
 
-/// Rust hooks that cards may name by `use`, and configure by `with`.
+/// Rust hooks that cards may name by `use`, and configure by `with`: those that are registered here,
+/// and the [ready-made](tenure_hooks::ready) ones.
 ///
 /// A hook is made when a team is built, to be looked at, and again when it is started; whoever makes
 /// it does nothing else.
@@ -29,6 +33,7 @@ type Factory = dyn Fn(&Value) -> Result<Registration, String> + Send + Sync;
 #[derive(Clone, Default)]
 pub struct HookCatalog {
     factories: BTreeMap<String, Arc<Factory>>,
+    supplies: Supplies,
 }
 
 /// Why a hook cannot be had.
@@ -36,10 +41,17 @@ pub struct HookCatalog {
 pub(super) enum CatalogError {
     Unknown,
     Refused(String),
+    Option(Refusal),
+}
+
+/// A hook that was made, and what is to be said of it.
+pub(super) struct Made {
+    pub(super) registration: Registration,
+    pub(super) said: Vec<Said>,
 }
 
 impl HookCatalog {
-    /// An empty catalog.
+    /// A catalog with no hooks but the ready-made ones.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,7 +67,8 @@ impl HookCatalog {
         })
     }
 
-    /// Adds a hook that is made of what `with` says. The error says what is wrong with it.
+    /// Adds a hook that is made of what `with` says. The error says what is wrong with it. It stands
+    /// for a ready-made hook of the same name.
     #[must_use]
     pub fn register_with(
         mut self,
@@ -66,26 +79,58 @@ impl HookCatalog {
         self
     }
 
-    /// The names, sorted.
+    /// The names of those that are registered, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.factories.keys().map(String::as_str)
     }
 
+    /// Every name that a file may use.
+    pub(super) fn usable(&self) -> impl Iterator<Item = &str> {
+        self.names().chain(ready::all().map(|(_, hook)| hook.name()))
+    }
+
     /// The hook of this name, made of what `with` says. The error says why there is none.
     pub fn hook(&self, name: &str, with: &Value) -> Result<Registration, String> {
-        self.make(name, with).map_err(|error| match error {
+        let made = self.make(name, with, self.supplies.root(), None);
+        made.map(|made| made.registration).map_err(|error| match error {
             CatalogError::Unknown => {
-                let known: Vec<_> = self.names().collect();
-                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                format!("nothing is registered as `{name}`; registered are: {known}")
+                let near = crate::nearest(name, self.usable());
+                let help = match near {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "`tenure hooks` lists those that there are".to_owned(),
+                };
+                format!("nothing is registered as `{name}`; {help}")
             }
             CatalogError::Refused(why) => format!("`{name}` cannot be made: {why}"),
+            CatalogError::Option(why) => format!("`{name}` cannot be made: {why}"),
         })
     }
 
-    pub(super) fn make(&self, name: &str, with: &Value) -> Result<Registration, CatalogError> {
-        let factory = self.factories.get(name).ok_or(CatalogError::Unknown)?;
-        factory(with).map_err(CatalogError::Refused)
+    /// The same catalog, with what the ready-made hooks are made with.
+    pub(super) fn supplied(&self, supplies: Supplies) -> Self {
+        Self { factories: self.factories.clone(), supplies }
+    }
+
+    /// The hook of this name, as a file in `dir` configures it for an agent with this model.
+    pub(super) fn make(
+        &self,
+        name: &str,
+        with: &Value,
+        dir: &Path,
+        own_model: Option<&str>,
+    ) -> Result<Made, CatalogError> {
+        if let Some(factory) = self.factories.get(name) {
+            let registration = factory(with).map_err(CatalogError::Refused)?;
+            return Ok(Made { registration, said: Vec::new() });
+        }
+        let ready = ready::find(name).ok_or(CatalogError::Unknown)?;
+        let makings = HookMakings::new(&self.supplies, dir, own_model);
+        let registration = ready.make(with, &makings).map_err(CatalogError::Option)?;
+        Ok(Made { registration, said: makings.into_said() })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.supplies.root()
     }
 }
 

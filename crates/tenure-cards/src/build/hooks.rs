@@ -1,11 +1,13 @@
 //! A card's hooks as entries of its agent's chain.
 
 use super::HookCatalog;
-use super::catalog::CatalogError;
+use super::catalog::{CatalogError, Made};
+use super::makings::Said;
 use super::servers::Connections;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::hook::{Condition, Declared, DeclaredHook, On, Run};
+use crate::hook::{Condition, Declared, DeclaredHook, On, Places, Run};
+use crate::nearest;
 use crate::source::{Source, Span};
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, Origin, Point, Points, Policy, Registration, hook};
@@ -62,6 +64,10 @@ pub(super) struct Entries {
     pub(super) python: bool,
     /// What connects the agent to tool servers.
     pub(super) servers: Option<Connections>,
+    /// What hooks need to run, and is not there.
+    pub(super) needs: Vec<Diagnostic>,
+    /// The name of the model that the agent uses.
+    pub(super) model: Option<String>,
 }
 
 impl Entries {
@@ -70,7 +76,7 @@ impl Entries {
     pub(super) fn of_turns(&self) -> Self {
         let turns = |registration: &Registration| restricted(registration.clone(), TURN);
         let registrations = self.registrations.iter().map(turns).collect();
-        Self { registrations, places: Vec::new(), python: self.python, servers: None }
+        Self { registrations, python: self.python, ..Self::default() }
     }
 
     /// Puts the platform's own before everything else: what hooks use is there before the first of
@@ -203,19 +209,25 @@ impl Entries {
                 let own = own.role(role).named(declared.name.clone());
                 (hook(own), command.written.join(" "))
             }
-            Run::Use { name, with } => {
-                let registration = match hosts.catalog.make(name, with) {
-                    Ok(registration) => registration,
+            Run::Use { name, with, places } => {
+                let file = hosts.catalog.root().join(source.path());
+                let dir = file.parent().unwrap_or(hosts.catalog.root());
+                let made = hosts.catalog.make(name, with, dir, self.model.as_deref());
+                let Made { registration, said } = match made {
+                    Ok(made) => made,
                     Err(error) => {
-                        report.push(refused(error, name, declared, source, hosts.catalog));
+                        report.push(refused(error, name, declared, places, source, hosts.catalog));
                         return None;
                     }
                 };
+                for said in said {
+                    self.told(said, declared, places, source, report);
+                }
                 let registration = match declared.on {
                     On::Own => registration,
                     _ => registration.only(points),
                 };
-                (registration, format!("use {name}"))
+                (registration, configured(name, with))
             }
         };
         let mut registration = registration.named(declared.name.clone()).origin(origin);
@@ -242,6 +254,42 @@ impl Entries {
         }
         Some((registration, runs))
     }
+}
+
+impl Entries {
+    /// Passes on what is said of a hook that could be made.
+    fn told(
+        &mut self,
+        said: Said,
+        declared: &DeclaredHook,
+        places: &Places,
+        source: &Arc<Source>,
+        report: &mut Report,
+    ) {
+        match said {
+            Said::Doubt { field, message } => {
+                let span = places.find(&field).unwrap_or(declared.span);
+                report.push(Diagnostic::new(Code::DoubtfulHook, source, span, message));
+            }
+            Said::Need { message, help } => {
+                let found = Diagnostic::new(Code::RemoteModel, source, declared.span, message);
+                self.needs.push(found.help(help));
+            }
+        }
+    }
+}
+
+/// What a registered hook runs, and what it is told: `use retry (attempts: 3)`.
+fn configured(name: &str, with: &serde_json::Value) -> String {
+    const MOST: usize = 60;
+    let said = with.as_object().into_iter().flatten();
+    let said: Vec<String> = said.map(|(field, value)| format!("{field}: {value}")).collect();
+    let mut said = said.join(", ");
+    if let Some((end, _)) = said.char_indices().nth(MOST) {
+        said.truncate(end);
+        said.push('…');
+    }
+    if said.is_empty() { format!("use {name}") } else { format!("use {name} ({said})") }
 }
 
 /// A hook at these points alone. If it has none of them it keeps its place, because others may name
@@ -292,17 +340,28 @@ fn refused(
     error: CatalogError,
     name: &str,
     declared: &DeclaredHook,
+    places: &Places,
     source: &Arc<Source>,
     catalog: &HookCatalog,
 ) -> Diagnostic {
     let (message, help) = match error {
         CatalogError::Unknown => {
             let known: Vec<_> = catalog.names().collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            (
-                format!("no hook is registered under the name `{name}`"),
-                format!("registered are: {known}"),
-            )
+            let help = match (nearest(name, catalog.usable()), &*known) {
+                (Some(near), _) => format!("did you mean `{near}`?"),
+                (None, []) => "`tenure hooks` lists those that there are".to_owned(),
+                (None, known) => format!(
+                    "registered are {}, beside those that `tenure hooks` lists",
+                    known.join(", ")
+                ),
+            };
+            (format!("no hook is registered under the name `{name}`"), help)
+        }
+        CatalogError::Option(refusal) => {
+            let message = format!("the hook `{name}` cannot be made: {refusal}");
+            let span = places.find(refusal.field()).unwrap_or(declared.span);
+            let help = format!("`tenure hooks {name}` lists its options");
+            return Diagnostic::new(Code::BadOption, source, span, message).help(help);
         }
         CatalogError::Refused(why) => (
             format!("the hook `{name}` cannot be made: {why}"),

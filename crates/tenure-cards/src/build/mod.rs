@@ -12,6 +12,7 @@ mod children;
 mod composed;
 mod foreign;
 mod hooks;
+mod makings;
 mod memory;
 mod messages;
 mod model;

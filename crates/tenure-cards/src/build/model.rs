@@ -4,7 +4,7 @@ use super::agent::Workshop;
 use super::remote;
 use crate::card::{Card, load_history};
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::project::{Project, Written};
+use crate::project::{Project, Written, confine};
 use crate::source::{self, Source, Span};
 use crate::team::ModelExplanation;
 use std::path::Path;
@@ -146,4 +146,24 @@ fn script(
             None
         }
     }
+}
+
+/// The script in a file beneath the project, for a model that no field of a card names. The error
+/// says what is wrong with it.
+pub(super) fn read_script(path: &str, base: &Path, root: &Path) -> Result<Script, String> {
+    let refuse = |why: &dyn std::fmt::Display| format!("the script `{path}` {why}");
+    let file = confine(root, base, Path::new(path)).map_err(|error| refuse(&error))?;
+    let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+    let mut report = Report::new();
+    let broken = |report: &Report| {
+        let found = report.iter().next().map(|it| it.message.clone());
+        refuse(&format_args!("cannot be used: {}", found.unwrap_or_default()))
+    };
+    let Some(source) = source::read(&file, shown, &mut report) else {
+        return Err(broken(&report));
+    };
+    let tree = source::parse_yaml(&source, Span::new(0, source.text().len()), &mut report);
+    let Some(tree) = tree.filter(|_| !report.has_errors()) else { return Err(broken(&report)) };
+    let script = Script::from_json(&tree.to_json());
+    script.map_err(|error| refuse(&format_args!("cannot be used: {error}")))
 }

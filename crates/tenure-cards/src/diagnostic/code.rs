@@ -109,6 +109,7 @@ codes! {
     DuplicateHookName = "T0316", Error, "two hooks have the same name";
     BadProgram = "T0317", Error, "a hook's program cannot be run";
     UnknownUse = "T0318", Error, "no hook is registered under a name";
+    BadOption = "T0319", Error, "an option of a ready-made hook cannot be used";
     // T04xx: Python
     PythonFileMissing = "T0401", Error, "a Python file is not there";
     NotAFile = "T0402", Error, "a path is not a file";
@@ -157,6 +158,7 @@ codes! {
     SecretInCard = "T0906", Warning, "a key is written into a card";
     UnusedHandoffs = "T0907", Warning, "a handoff means nothing: the pattern uses none, or another counts";
     StrayFile = "T0908", Warning, "a file in a workflow's folder is not read";
+    DoubtfulHook = "T0909", Warning, "a hook is hardly meant as it is configured";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";
     FileTwice = "T1002", Error, "a file is there twice, and only one of the two can be meant";

@@ -18,5 +18,7 @@ mod when;
 pub use declared::Declared;
 pub use spec::SpecScope;
 pub use table::read_hooks;
-pub use types::{CardHooks, CommandRef, DeclaredHook, On, PythonRef, Run, ToolHookSet, When};
+pub use types::{
+    CardHooks, CommandRef, DeclaredHook, On, Places, PythonRef, Run, ToolHookSet, When,
+};
 pub use when::Condition;

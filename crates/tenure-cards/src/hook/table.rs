@@ -2,7 +2,7 @@
 
 use super::order::{self, Named};
 use super::spec::SpecScope;
-use super::{CardHooks, DeclaredHook, On, Run, ToolHookSet};
+use super::{CardHooks, DeclaredHook, On, Places, Run, ToolHookSet};
 use crate::card::{list_words, present};
 use crate::diagnostic::Code;
 use crate::nearest::nearest;
@@ -317,14 +317,16 @@ impl SpecScope<'_, '_> {
     fn used(&mut self, table: &Node, node: &Node) -> (Option<String>, Option<Run>) {
         let Some(name) = self.reader.words_of("use", node) else { return (None, None) };
         let name = name.trim().to_owned();
-        let with = match self.reader.mapping(table, "with") {
-            Some(with) => self.reader.settings(with),
-            None => serde_json::json!({}),
+        let (with, places) = match self.reader.mapping(table, "with") {
+            Some(with) => (self.reader.settings(with), Places::of(with)),
+            None => (serde_json::json!({}), Places::default()),
         };
         if let Some(registered) = self.registered
             && !registered.contains(&name)
+            && tenure_hooks::ready::find(&name).is_none()
         {
-            let names: Vec<&str> = registered.iter().map(String::as_str).collect();
+            let ready = tenure_hooks::ready::all().map(|(_, hook)| hook.name());
+            let names: Vec<&str> = registered.iter().map(String::as_str).chain(ready).collect();
             let help = match (nearest(&name, names.iter().copied()), names.as_slice()) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, []) => "no hooks are registered here; use `run`".to_owned(),
@@ -334,7 +336,7 @@ impl SpecScope<'_, '_> {
             self.reader.problem_help(Code::UnknownUse, node.span, message, help);
             return (Some(name), None);
         }
-        (Some(name.clone()), Some(Run::Use { name, with }))
+        (Some(name.clone()), Some(Run::Use { name, with, places }))
     }
 }
 

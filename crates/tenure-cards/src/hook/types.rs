@@ -1,7 +1,8 @@
 //! What a declared hook is.
 
-use crate::source::Span;
+use crate::source::{Node, Span};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +90,47 @@ pub enum Run {
         name: String,
         /// What it is configured with; `{}` if the file does not say.
         with: Value,
+        /// Where each part of that is written.
+        places: Places,
     },
+}
+
+/// Where the parts of a table are written, by their paths, as in `edits[0].keep`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(BTreeMap<String, Span>);
+
+impl Places {
+    /// Those of everything inside a node.
+    pub fn of(node: &Node) -> Self {
+        let mut places = Self::default();
+        places.add(node, String::new());
+        places
+    }
+
+    /// Where the part of this path is written; if it is not, what would hold it.
+    pub fn find(&self, path: &str) -> Option<Span> {
+        let mut path = path;
+        loop {
+            if let Some(span) = self.0.get(path) {
+                return Some(*span);
+            }
+            path = &path[..path.rfind(['.', '['])?];
+        }
+    }
+
+    fn add(&mut self, node: &Node, path: String) {
+        for (key, inner) in node.map().unwrap_or_default() {
+            let path =
+                if path.is_empty() { key.text.clone() } else { format!("{path}.{}", key.text) };
+            self.0.insert(path.clone(), key.span.to(inner.span));
+            self.add(inner, path);
+        }
+        for (at, inner) in node.list().unwrap_or_default().iter().enumerate() {
+            let path = format!("{path}[{at}]");
+            self.0.insert(path.clone(), inner.span);
+            self.add(inner, path);
+        }
+    }
 }
 
 /// A Python function that a file names.

@@ -48,6 +48,33 @@ pub fn confine(root: &Path, base: &Path, path: &Path) -> Result<PathBuf, Confine
     }
 }
 
+/// The same for a file that need not be there: of the way to it, what is there is beneath `root` with
+/// its links resolved, and the rest is plain.
+pub fn confine_new(root: &Path, base: &Path, path: &Path) -> Result<PathBuf, ConfineError> {
+    let full = plain(&base.join(path));
+    if !full.starts_with(root) {
+        return Err(ConfineError::Outside);
+    }
+    let mut rest = Vec::new();
+    let mut at = full.as_path();
+    loop {
+        match confine(root, root, at) {
+            Ok(found) => return Ok(rest.iter().rev().fold(found, |path, part| path.join(part))),
+            // A link to nowhere would be followed by whoever writes there.
+            Err(ConfineError::Missing) if at.symlink_metadata().is_ok() => {
+                return Err(ConfineError::LinkOutside(at.to_owned()));
+            }
+            Err(ConfineError::Missing) => {}
+            Err(error) => return Err(error),
+        }
+        let (Some(name), Some(parent)) = (at.file_name(), at.parent()) else {
+            return Err(ConfineError::Outside);
+        };
+        rest.push(name.to_owned());
+        at = parent;
+    }
+}
+
 /// The path without `.` and `..`, as it reads.
 pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();

@@ -10,7 +10,7 @@ mod store;
 
 pub use config::{ContextSettings, ProjectConfig};
 pub(crate) use confine::plain;
-pub use confine::{ConfineError, confine};
+pub use confine::{ConfineError, confine, confine_new};
 pub use models::ModelSettings;
 pub(crate) use models::{ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, read as read_models};
 pub use reader::Written;
@@ -67,6 +67,12 @@ impl Project {
     /// The file that `path` means when it is written in `base`, which must be beneath the project.
     pub fn confine(&self, base: &Path, path: &Path) -> Result<PathBuf, ConfineError> {
         confine(&self.root, base, path)
+    }
+
+    /// The same for a file that need not be there yet: what is there of the way to it is beneath the
+    /// project, links resolved.
+    pub fn confine_new(&self, base: &Path, path: &Path) -> Result<PathBuf, ConfineError> {
+        confine_new(&self.root, base, path)
     }
 
     /// The file relative to the project's folder, with `/` between its parts.

@@ -3,8 +3,32 @@
 use serde_json::{Map, Value, json};
 use tenure_core::hook::{Point, Policy};
 use tenure_core::phase::Phase;
+use tenure_hooks::ready;
 
 use crate::hook::ToolHookSet;
+
+/// What each ready-made hook takes by `with`.
+fn options() -> Vec<Value> {
+    let taken = |name: &str| json!({ "properties": { "use": { "const": name } }, "required": ["use"] });
+    let options = ready::all().map(|(_, hook)| {
+        let with = json!({ "$ref": format!("#/$defs/with_{}", hook.name()) });
+        json!({ "if": taken(hook.name()), "then": { "properties": { "with": with } } })
+    });
+    options.collect()
+}
+
+/// The options of each ready-made hook. What they define for themselves is taken in.
+fn ready_definitions() -> impl Iterator<Item = (String, Value)> {
+    ready::all().map(|(_, hook)| {
+        let mut schema = hook.schema();
+        if let Value::Object(schema) = &mut schema {
+            schema.remove("$schema");
+            // References in it are to its own root.
+            schema.insert("$id".to_owned(), format!("tenure:with:{}", hook.name()).into());
+        }
+        (format!("with_{}", hook.name()), json!({ "anyOf": [schema, { "type": "null" }] }))
+    })
+}
 
 /// The definitions that fields refer to.
 pub(super) fn definitions() -> Map<String, Value> {
@@ -26,11 +50,13 @@ pub(super) fn definitions() -> Map<String, Value> {
             { "type": "array", "items": { "type": "string" } },
         ],
     });
+    let ready: Vec<&str> = ready::all().map(|(_, hook)| hook.name()).collect();
     let table = |properties: Value, either: Value| {
         json!({
             "type": "object",
             "properties": properties,
             "oneOf": either,
+            "allOf": options(),
             "additionalProperties": false,
         })
     };
@@ -39,7 +65,10 @@ pub(super) fn definitions() -> Map<String, Value> {
             "$ref": "#/$defs/hook_run",
             "description": "What is called: a Python function or a command.",
         },
-        "use": { "type": "string", "description": "The name of a registered hook, in place of `run`." },
+        "use": {
+            "description": "The name of a ready-made hook, or of one that is registered, in place of `run`.",
+            "anyOf": [{ "enum": ready }, { "type": "string" }],
+        },
         "with": { "type": ["object", "null"], "description": "What the hook of `use` is configured with." },
         "name": {
             "type": ["string", "null"],
@@ -147,5 +176,6 @@ pub(super) fn definitions() -> Map<String, Value> {
     ]
     .into_iter()
     .map(|(name, schema)| (name.to_owned(), schema))
+    .chain(ready_definitions())
     .collect()
 }

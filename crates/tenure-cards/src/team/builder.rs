@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tenure_core::ask::Asker;
+use tenure_core::cache::Cache;
 use tenure_core::event::EventBus;
 use tenure_core::hook::HookRegistry;
 use tenure_core::memory::Memory;
@@ -106,6 +107,12 @@ impl TeamBuilder {
     /// stored when it stops.
     pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
         self.settings.memory = Some(SharedMemory(memory));
+        self
+    }
+
+    /// Where hooks keep answers across runs, those that want it.
+    pub fn cache(mut self, cache: Arc<dyn Cache>) -> Self {
+        self.settings.cache = Some(cache);
         self
     }
 

@@ -29,6 +29,7 @@ pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) ->
     // Before anything is hashed here: what changes in between is then noticed before it runs.
     loaded.server_files();
     let mut found = Collector {
+        loaded,
         project: &loaded.project,
         items: Vec::new(),
         python: BTreeMap::new(),
@@ -46,6 +47,7 @@ pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) ->
 
 /// Collects what would run. See [`inventory_with`].
 pub struct Collector<'a> {
+    pub(super) loaded: &'a Loaded,
     project: &'a Project,
     items: Vec<Item>,
     /// By file, its hash and its uses.
@@ -100,11 +102,12 @@ impl Collector<'_> {
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
-                Run::Use { name, .. } => {
+                Run::Use { name: used_name, with, .. } => {
+                    self.ready_made(used_name, with, &used, source);
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
                     let written = sha256_hex(source.slice(hook.span).as_bytes());
-                    self.registered(name, written, used + &how);
+                    self.registered(used_name, written, used + &how);
                 }
             }
         }

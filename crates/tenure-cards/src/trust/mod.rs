@@ -11,6 +11,7 @@ mod digest;
 mod item;
 mod python;
 mod reach;
+mod ready;
 
 pub use collect::{Collector, inventory, inventory_with};
 pub(crate) use command_state::CommandState;

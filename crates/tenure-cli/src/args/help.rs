@@ -53,6 +53,16 @@ Enter sends. For a new line: Alt-Enter, Ctrl-J, or a backslash before Enter; a c
 sent once it is closed. /help lists the commands. Ctrl-C cancels the answer, Ctrl-D leaves. Without
 a terminal every line of standard input is a message.";
 
+pub(super) const HOOKS: &str = "\
+Examples:
+  tenure hooks                         all of them, by group
+  tenure hooks retry                   what one does, and its options
+  tenure hooks retry --json            the same with the JSON Schema of its options
+
+A card or a workflow uses one by name:
+  hooks:
+    - { use: retry, with: { attempts: 3 } }";
+
 pub(super) const CHECK: &str = "\
 Examples:
   tenure check                         everything in this directory

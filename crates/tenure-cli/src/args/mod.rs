@@ -98,6 +98,9 @@ pub(crate) enum Command {
     /// See whether this machine and this project are fit to run.
     #[command(after_help = help::DOCTOR)]
     Doctor(Doctor),
+    /// List the ready-made hooks, or what one of them does and takes.
+    #[command(after_help = help::HOOKS)]
+    Hooks(Hooks),
     /// Print the JSON Schema of a file format, for editors.
     #[command(after_help = help::SCHEMA)]
     Schema(Schema),
@@ -216,6 +219,16 @@ pub(crate) enum ReportFormat {
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
+}
+
+/// `tenure hooks`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hooks {
+    /// The hook to describe; without it all are listed.
+    pub(crate) name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `tenure explain`.

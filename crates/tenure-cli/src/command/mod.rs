@@ -13,6 +13,7 @@ mod ended;
 mod explain;
 mod files;
 mod ground;
+mod hooks;
 mod init;
 mod look;
 mod project;
@@ -54,6 +55,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Db(args) => look::db(&args),
         Command::Trust(args) => trust::run(args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Hooks(args) => hooks::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -69,6 +69,7 @@ impl Session {
         let model = team.model_override().map(str::to_owned);
         let mut builder = Team::builder(team.loaded().clone()).events(&bus).on_ask(asker);
         builder = builder.recorded(life.recording()).memory(life.memory()).now(life.date());
+        builder = builder.cache(life.cache());
         if let Some(model) = model {
             builder = builder.model_override(model);
         }

@@ -46,6 +46,7 @@ fn every_command_has_help_with_examples() {
         "db",
         "trust",
         "doctor",
+        "hooks",
         "schema",
         "completions",
     ];

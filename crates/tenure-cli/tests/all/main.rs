@@ -15,6 +15,7 @@ mod look;
 mod nothing_runs;
 mod progress;
 mod reach;
+mod ready;
 mod run;
 mod secrets;
 mod signals;

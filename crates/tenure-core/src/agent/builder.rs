@@ -229,9 +229,10 @@ impl AgentBuilder {
             observer: config.limits.observer,
             end: config.limits.end,
         };
+        let mut tools = self.tools;
+        tools.extend(registrations.iter().flat_map(|it| it.tools.iter().cloned()));
         let chain = Chain::compile(registrations, defaults, &mut problems);
 
-        let mut tools = self.tools;
         for (child, options) in self.children {
             options.check(&child, &mut problems);
             let child = child.as_child_of(&chain, self.asker.as_ref());

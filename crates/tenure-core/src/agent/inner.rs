@@ -173,13 +173,14 @@ impl Inner {
     /// loads where nobody listens.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.is_heard() || self.extra.get().is_some_and(|extra| extra.log_of_events().is_some())
+        self.bus.as_ref().is_some_and(EventBus::is_listening)
+            || self.extra.get().is_some_and(|extra| extra.log_of_events().is_some())
     }
 
     /// Whether somebody listens who may answer a question.
     #[inline(always)]
     pub(crate) fn is_heard(&self) -> bool {
-        self.bus.as_ref().is_some_and(EventBus::is_listening)
+        self.bus.as_ref().is_some_and(EventBus::may_answer)
     }
 
     pub(crate) fn registry(&self) -> Option<&Arc<dyn Registry>> {

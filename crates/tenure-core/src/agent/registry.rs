@@ -17,6 +17,10 @@ pub trait Registry: Send + Sync + 'static {
     fn deregister(&self, id: InstanceId);
     /// The agent of this name, if it lives.
     fn find(&self, name: &str) -> Option<Agent>;
+    /// The names of the agents that live, sorted, as far as the registry can tell.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A registry in memory.
@@ -58,6 +62,10 @@ impl Registry for AgentRegistry {
 
     fn find(&self, name: &str) -> Option<Agent> {
         self.agents.lock().get(name)?.upgrade()
+    }
+
+    fn names(&self) -> Vec<String> {
+        AgentRegistry::names(self)
     }
 }
 

@@ -4,19 +4,21 @@ use super::{ExecutionContext, Logger};
 use crate::agent::{Agent, AgentConfig, Inner};
 use crate::chat::{ChatRun, ContextVariables};
 use crate::error::Error;
-use crate::event::{EventKind, LogStream};
+use crate::event::{EventBus, EventKind, LogStream};
 use crate::hook::Point;
 use crate::id::InstanceId;
 use crate::kernel::{Clock, Site, step_name};
 use crate::life::LifecycleMetrics;
 use crate::memory::MemoryHandle;
 use crate::message::History;
+use crate::model::Model;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
 use crate::step::{Steps, fingerprint};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// What every hook, model and tool gets to see. Each point's own context derefs to it.
 #[derive(Clone, Copy)]
@@ -135,6 +137,11 @@ impl<'a> Cx<'a> {
         self.site.emit(kind);
     }
 
+    /// Where the events of the agent go, if they go anywhere.
+    pub fn events(&self) -> Option<&'a EventBus> {
+        self.site.inner.bus.as_ref()
+    }
+
     /// The same for lines that come when no call is under way.
     pub fn logger(&self) -> Logger {
         Logger::of(self.site.inner)
@@ -213,6 +220,12 @@ impl<'a> Cx<'a> {
     /// Another agent, by name, from the registry that this one is in.
     pub fn get_agent(&self, name: &str) -> Option<Agent> {
         self.site.inner.registry()?.find(name)
+    }
+
+    /// The names of the agents in the registry that this one is in, sorted, as far as the registry
+    /// can tell.
+    pub fn agent_names(&self) -> Vec<String> {
+        self.site.inner.registry().map(|registry| registry.names()).unwrap_or_default()
     }
 
     /// A value of the agent's state, or a shared one.
@@ -295,6 +308,11 @@ impl<'a> AgentView<'a> {
     /// Its numbers so far.
     pub fn metrics(&self) -> LifecycleMetrics {
         self.0.metrics.read()
+    }
+
+    /// Its model.
+    pub fn model(&self) -> &'a Arc<dyn Model> {
+        &self.0.blueprint.model
     }
 
     /// The committed history of the conversation.

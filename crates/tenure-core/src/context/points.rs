@@ -10,7 +10,7 @@ use crate::event::EventKind;
 use crate::id::RunId;
 use crate::kernel::{Carried, ScopeData, Site};
 use crate::message::ToolCall;
-use crate::model::Usage;
+use crate::model::{Model, ModelRequest, ModelResponse, Usage};
 use crate::phase::Phase;
 use crate::step::Steps;
 use crate::tool::{ToolError, ToolOutput, ToolSpec};
@@ -133,6 +133,20 @@ macro_rules! asks {
             {
                 crate::step::step(**self, self.asking_batch(), name, effect).await
             }
+
+            /// Asks a model beside the agent's own conversation, under a name of the hook's: for a
+            /// judgement, a summary, a choice. It is a step, so that a resumed run is served from
+            /// its record; nobody reads along, and what it costs is part of the turn.
+            ///
+            /// It takes of the hook's own time.
+            pub async fn call_model(
+                &self,
+                name: &str,
+                model: &Arc<dyn Model>,
+                request: ModelRequest,
+            ) -> Result<ModelResponse, Error> {
+                crate::drive::call_beside(**self, self.asking_batch(), name, model, request).await
+            }
         }
     )+};
 }
@@ -164,6 +178,30 @@ impl TurnCx<'_> {
     /// What the turn has cost so far.
     pub fn usage(&self) -> Usage {
         self.turn().total_usage()
+    }
+
+    /// Adds to what the turn cost: for what a hook spent elsewhere.
+    pub fn charge(&self, usage: Usage) {
+        self.turn().charge_beside(usage);
+        self.site.inner.charge(usage);
+    }
+
+    /// Whether some of the answer that is being made has reached its reader. A wrap must not have
+    /// the model begin anew then: what was read cannot be taken back.
+    pub fn is_text_out(&self) -> bool {
+        self.turn().sink().is_some_and(|sink| sink.is_text_out())
+    }
+
+    /// Whether somebody reads along while the turn is made.
+    pub fn is_streaming(&self) -> bool {
+        self.turn().is_streaming()
+    }
+
+    /// Runs `until` as a wait for a person, though it is not this hook that asks: one whose work is
+    /// done by another agent waits where that does. The time of the hook and of the turn stands still
+    /// meanwhile.
+    pub async fn wait_for_person<T>(&self, until: impl Future<Output = T>) -> T {
+        crate::ask::wait_on_behalf(**self, None, until).await
     }
 
     fn asking_batch(&self) -> Option<Batch<'_>> {

@@ -1,15 +1,18 @@
 //! A model call: the effect at the centre of the wraps.
 
-use crate::context::{Cx, ModelCx};
+use crate::context::{Batch, Cx, ModelCx};
 use crate::error::Error;
 use crate::event::{EventKind, reason_of};
 use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
-use crate::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
+use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use crate::outcome::Outcome;
-use crate::step::{Print, Step, decode, encode, fingerprint, recorded};
+use crate::step::{
+    Print, Step, StepKey, StepScope, decode, encode, fingerprint, own_name, recorded,
+};
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[inline(always)]
@@ -27,8 +30,14 @@ fn bounded<'a>(
     request: &'a ModelRequest,
 ) -> Bounded<'a, Result<ModelResponse, ModelError>> {
     let blueprint = &cx.site.inner.blueprint;
-    let call = blueprint.model.call(request, ModelCx::new(cx));
+    let call = model_of(cx, request).call(request, ModelCx::new(cx));
     Bounded::new(call, cx.site, cx.clock, &blueprint.model_bounds)
+}
+
+/// The model that answers: the agent's own, unless a hook has chosen another.
+#[inline]
+fn model_of<'a>(cx: Cx<'a>, request: &'a ModelRequest) -> &'a dyn Model {
+    &**request.model().unwrap_or(&cx.site.inner.blueprint.model)
 }
 
 /// The same with somebody watching, or with a step log to serve it from.
@@ -42,25 +51,10 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
     );
     let result = match cx.site.steps() {
         Some(scope) => {
-            let name = cx.site.inner.blueprint.model.name();
+            let name = model_of(cx, request).name();
             let (input, parts) = request_fingerprint(request);
             let key = scope.key("model", name, input).with_detail(parts);
-            let effect = async {
-                let result = call(cx, request).await;
-                let record = match &result {
-                    Ok(response) => encode(&Recorded::Ok(response.clone())),
-                    Err(error) => match Recorded::of_error(error) {
-                        Some(failed) => encode(&failed),
-                        None => Err(error.clone()),
-                    },
-                };
-                (record, result)
-            };
-            match recorded(cx.site, scope, key, effect).await {
-                Ok(Step::Fresh(result)) => result,
-                Ok(Step::Recorded(record)) => decode(record).and_then(Recorded::into_result),
-                Err(error) => Err(error),
-            }
+            as_step(cx, scope, key, call(cx, request)).await
         }
         None => call(cx, request).await,
     };
@@ -74,10 +68,66 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
     result
 }
 
+/// A model call as a step.
+async fn as_step(
+    cx: Cx<'_>,
+    scope: &StepScope,
+    key: StepKey,
+    call: impl Future<Output = Result<ModelResponse, Error>> + Send,
+) -> Result<ModelResponse, Error> {
+    let effect = async {
+        let result = call.await;
+        let record = match &result {
+            Ok(response) => encode(&Recorded::Ok(response.clone())),
+            Err(error) => match Recorded::of_error(error) {
+                Some(failed) => encode(&failed),
+                None => Err(error.clone()),
+            },
+        };
+        (record, result)
+    };
+    match recorded(cx.site, scope, key, effect).await? {
+        Step::Fresh(result) => result,
+        Step::Recorded(record) => decode(record).and_then(Recorded::into_result),
+    }
+}
+
 async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let mut call = bounded(cx, request);
     let ended = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
     ModelKind::settle(ended)
+}
+
+/// A model call that a hook makes beside the agent's own: nobody reads along, it is a step of the
+/// hook's, and what it costs is part of the turn.
+pub(crate) async fn call_beside(
+    cx: Cx<'_>,
+    batch: Option<Batch<'_>>,
+    name: &str,
+    model: &Arc<dyn Model>,
+    mut request: ModelRequest,
+) -> Result<ModelResponse, Error> {
+    request.use_model(model.clone());
+    let quiet = cx.quiet();
+    let result = match cx.site.steps() {
+        Some(scope) => {
+            let (input, parts) = request_fingerprint(&request);
+            let name = own_name(cx, batch, &format!("{name}:{}", model.name()));
+            let key = scope.key("model", &name, input).with_detail(parts);
+            as_step(cx, scope, key, call(quiet, &request)).await
+        }
+        None => call(quiet, &request).await,
+    };
+    let usage = result.as_ref().map(|response| response.usage).unwrap_or_default();
+    if let Some(turn) = cx.site.turn {
+        turn.charge_beside(usage);
+    }
+    cx.site.inner.charge(usage);
+    cx.announce("hook.model_called", || {
+        let failed = result.as_ref().err().and_then(|error| reason_of(&error.to_string()));
+        serde_json::json!({ "for": name, "model": model.name(), "usage": usage, "error": failed })
+    });
+    result
 }
 
 /// A hash of what a model call depends on, and its parts with a hash each.

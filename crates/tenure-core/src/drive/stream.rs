@@ -5,8 +5,8 @@ use super::report::TurnReport;
 use super::turn::TurnOptions;
 use crate::BoxFuture;
 use crate::agent::Agent;
-use crate::error::Error;
-use crate::hook::Hold;
+use crate::error::{Error, ErrorKind};
+use crate::hook::{Chain, FilteredText, Hold};
 use crate::sync::Mutex;
 use futures_core::Stream;
 use std::collections::VecDeque;
@@ -29,6 +29,10 @@ struct SinkState {
     sent: usize,
     /// How many responses are complete.
     complete: usize,
+    /// What the current response goes through, where it goes through anything.
+    filters: Option<Vec<Box<dyn FilteredText>>>,
+    /// What of it came out of there and went out.
+    filtered: String,
 }
 
 impl SinkState {
@@ -52,18 +56,55 @@ pub struct Piece {
 
 impl Sink {
     /// A piece of a response, straight from the model.
-    pub(super) fn delta(&self, text: &str, hold: Hold) {
-        if hold == Hold::Nothing && !text.is_empty() {
-            let mut state = self.state.lock();
+    pub(super) fn delta(&self, text: &str, chain: &Chain) {
+        if chain.hold != Hold::Nothing || text.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        if chain.filters.is_empty() {
             state.sent += text.len();
             state.push(text);
+            return;
         }
+        let open = || chain.filters.iter().map(|filter| filter.open()).collect();
+        let filters = state.filters.get_or_insert_with(open);
+        let text = filters.iter_mut().fold(text.to_owned(), |text, filter| filter.push(&text));
+        state.sent += text.len();
+        state.filtered.push_str(&text);
+        state.push(&text);
+    }
+
+    /// Whether some of the current response went out.
+    pub(crate) fn is_text_out(&self) -> bool {
+        self.state.lock().sent > 0
+    }
+
+    /// The model is asked once more for the current response. What it said before does not count,
+    /// if nobody has read it.
+    pub(crate) fn begin_anew(&self) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        if state.sent > 0 {
+            return Err(Error::new(
+                ErrorKind::Hook,
+                "a hook wanted the model to answer anew, and some of its first answer has been \
+                 read already; ask `is_text_out` first",
+            ));
+        }
+        state.filters = None;
+        Ok(())
     }
 
     /// A response whose deltas went out: what the model did not stream follows.
     pub(super) fn catch_up(&self, text: &str) {
         let mut state = self.state.lock();
         let sent = std::mem::take(&mut state.sent);
+        state.filters = None;
+        let filtered = std::mem::take(&mut state.filtered);
+        if !text.starts_with(&filtered) {
+            tracing::error!("a filter let more of a text out than its hook left of it");
+            state.complete += 1;
+            return;
+        }
         if let Some(rest) = text.get(sent..) {
             state.push(rest);
         }

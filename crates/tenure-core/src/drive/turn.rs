@@ -209,7 +209,7 @@ impl Turn {
 
     pub(crate) fn model_delta(&self, text: &str) {
         if let Some(sink) = self.sink() {
-            sink.delta(text, self.inner.blueprint.chain.hold);
+            sink.delta(text, &self.inner.blueprint.chain);
         }
     }
 
@@ -303,6 +303,11 @@ impl Turn {
     /// charged already.
     pub(crate) fn charge_beside(&self, usage: Usage) {
         self.rare().children.lock().usage += usage;
+    }
+
+    /// What was spent for the turn beside its own calls.
+    pub(crate) fn spent_beside(&self) -> Usage {
+        self.if_rare().map(|rare| rare.children.lock().usage).unwrap_or_default()
     }
 
     /// Whether clones may be left that nobody waits for any more.

@@ -97,6 +97,8 @@ pub struct EventBus(Arc<Bus>);
 #[derive(Default)]
 struct Bus {
     listening: AtomicBool,
+    /// Whether one of those who listen may answer a question.
+    answers: AtomicBool,
     subscribers: Mutex<Subscribers>,
 }
 
@@ -115,15 +117,37 @@ impl EventBus {
     /// Starts listening. At most `capacity` events wait to be received; what does not fit is
     /// counted, and the subscriber is told.
     pub fn subscribe(&self, capacity: usize) -> Subscriber {
+        self.add(capacity, true)
+    }
+
+    /// Like [`EventBus::subscribe`], for somebody who only looks on: nobody waits for an answer of
+    /// theirs. A question that nobody else could answer is denied as if they were not there.
+    pub fn watch(&self, capacity: usize) -> Subscriber {
+        self.add(capacity, false)
+    }
+
+    fn add(&self, capacity: usize, answers: bool) -> Subscriber {
         let queue = Arc::new(Queue {
             capacity: capacity.max(1),
+            answers,
             state: Mutex::default(),
             arrived: Notify::new(),
         });
         let mut subscribers = self.0.subscribers.lock();
         subscribers.queues.push(queue.clone());
-        self.0.listening.store(true, Ordering::Release);
+        self.0.tell(&subscribers);
         Subscriber { queue, bus: Arc::downgrade(&self.0) }
+    }
+
+    /// Whether both are one bus.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether anybody listens who may answer a question.
+    #[inline]
+    pub(crate) fn may_answer(&self) -> bool {
+        self.0.answers.load(Ordering::Relaxed)
     }
 
     /// Whether anybody listens.
@@ -160,6 +184,7 @@ impl fmt::Debug for EventBus {
 
 struct Queue {
     capacity: usize,
+    answers: bool,
     state: Mutex<QueueState>,
     arrived: Notify,
 }
@@ -237,8 +262,17 @@ impl Drop for Subscriber {
         if let Some(bus) = self.bus.upgrade() {
             let mut subscribers = bus.subscribers.lock();
             subscribers.queues.retain(|queue| !Arc::ptr_eq(queue, &self.queue));
-            bus.listening.store(!subscribers.queues.is_empty(), Ordering::Release);
+            bus.tell(&subscribers);
         }
+    }
+}
+
+impl Bus {
+    /// Says who listens now.
+    fn tell(&self, subscribers: &Subscribers) {
+        let answers = subscribers.queues.iter().any(|queue| queue.answers);
+        self.answers.store(answers, Ordering::Release);
+        self.listening.store(!subscribers.queues.is_empty(), Ordering::Release);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Entries, compiled per point once, when an agent is built.
 
 use super::order;
+use super::text::{Text, TextFilter};
 use super::{AgentLifecycle, Origin, Point, Points, Policy, Registration};
 use crate::kernel::Bounds;
 use crate::phase::{Phase, PhasePattern};
@@ -32,6 +33,7 @@ pub(crate) struct Entry {
     end_limit: Duration,
     policies: [Policy; 11],
     transition: Option<(PhasePattern, PhasePattern)>,
+    text: Text,
 }
 
 impl Entry {
@@ -76,6 +78,8 @@ pub(crate) struct Chain {
     calls: [Box<[u16]>; 11],
     pub(crate) mask: Points,
     pub(crate) hold: Hold,
+    /// What a text goes through on its way to a reader, in this order.
+    pub(crate) filters: Box<[Arc<dyn TextFilter>]>,
 }
 
 impl Chain {
@@ -133,7 +137,15 @@ impl Chain {
         });
         let mask = entries.iter().fold(Points::NONE, |mask, entry| mask | entry.points);
         let held = |points: Points| {
-            entries.iter().any(|entry| !entry.observes && entry.points.intersects(points))
+            entries.iter().any(|entry| {
+                let changes = match &entry.text {
+                    Text::Changes => !entry.observes,
+                    Text::Keeps => false,
+                    // It filters what models say, and not what a turn gives back.
+                    Text::Filters(_) => !entry.observes && points.contains(Point::AfterAgent),
+                };
+                changes && entry.points.intersects(points)
+            })
         };
         let hold = if held(Point::AfterAgent.into()) {
             Hold::Turn
@@ -142,7 +154,12 @@ impl Chain {
         } else {
             Hold::Nothing
         };
-        Chain { entries: entries.into(), calls, mask, hold }
+        let filters = entries.iter().rev().filter_map(|entry| match &entry.text {
+            Text::Filters(filter) => Some(filter.clone()),
+            _ => None,
+        });
+        let filters = filters.collect();
+        Chain { entries: entries.into(), calls, mask, hold, filters }
     }
 
     /// Whether any entry has the point. One bit test (G10).
@@ -174,6 +191,7 @@ fn entry(
         origin,
         transition,
         again,
+        text,
         ..
     } = registration;
     if limit.is_some_and(|limit| limit.is_zero()) {
@@ -241,6 +259,7 @@ fn entry(
         end_limit: limit.unwrap_or(defaults.end),
         policies,
         transition,
+        text,
         again,
     }
 }

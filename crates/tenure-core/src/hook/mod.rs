@@ -13,6 +13,7 @@ mod order;
 mod point;
 mod registration;
 mod registry;
+mod text;
 
 pub(crate) use chain::{Chain, Defaults, Entry, Hold};
 pub use closure::{
@@ -26,3 +27,4 @@ pub use limit::Limit;
 pub use point::{Point, Points};
 pub use registration::{IntoRegistration, Origin, Policy, Registration, hook};
 pub use registry::HookRegistry;
+pub use text::{FilteredText, TextFilter};

@@ -1,8 +1,86 @@
 //! The order of entries: origin, then `order`, then as registered, bent by `before` and `after`.
 
-use super::Registration;
+use super::{Point, Points, Registration};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// One entry has to stand before another.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    first: usize,
+    then: usize,
+    /// Which of the two gives way.
+    moves: usize,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// Whoever registered one of them says so.
+    Asked,
+    /// The hook itself needs it.
+    Kind,
+    /// It is a guard, and guards judge last.
+    Innermost,
+}
+
+/// Adds what hooks need of each other, whoever registered them.
+fn needed(entries: &[(Arc<str>, Registration)], edges: &mut Vec<Edge>) {
+    for (at, (_, own)) in entries.iter().enumerate() {
+        for (other, (_, it)) in entries.iter().enumerate().filter(|(other, _)| *other != at) {
+            if it.kind.is_some_and(|kind| own.stands.outside.contains(&kind)) {
+                edges.push(Edge { first: at, then: other, moves: at, why: Why::Kind });
+            }
+            if it.kind.is_some_and(|kind| own.stands.inside.contains(&kind)) {
+                edges.push(Edge { first: other, then: at, moves: at, why: Why::Kind });
+            }
+            let wraps = Points::from(Point::WrapModelCall).with(Point::WrapToolCall);
+            let shared = |point| own.points.contains(point) && it.points.contains(point);
+            if own.stands.innermost
+                && !it.stands.innermost
+                && !it.observes
+                && wraps.iter().any(shared)
+            {
+                edges.push(Edge { first: other, then: at, moves: at, why: Why::Innermost });
+            }
+        }
+    }
+}
+
+/// Says why entries cannot be put in order.
+fn contradiction(entries: &[(Arc<str>, Registration)], edges: &[Edge], cycle: &[usize]) -> String {
+    let inside: Vec<_> = edges
+        .iter()
+        .filter(|edge| cycle.contains(&edge.first) && cycle.contains(&edge.then))
+        .collect();
+    if inside.iter().all(|edge| edge.why == Why::Asked) {
+        let names: Vec<_> = cycle.iter().map(|at| format!("`{}`", entries[*at].0)).collect();
+        return format!(
+            "the hooks {} each want to stand before one another; take one of their `before` or \
+             `after` constraints away",
+            names.join(", ")
+        );
+    }
+    let mut said: Vec<String> = Vec::new();
+    for edge in inside {
+        let (first, then) = (&entries[edge.first].0, &entries[edge.then].0);
+        let line = match edge.why {
+            Why::Asked => format!("`{first}` is asked to stand before `{then}`"),
+            Why::Kind => format!("`{first}` has to stand before `{then}` by what it does"),
+            Why::Innermost => {
+                format!("`{then}` judges what is really done, so `{first}` has to stand before it")
+            }
+        };
+        if !said.contains(&line) {
+            said.push(line);
+        }
+    }
+    format!(
+        "the hooks cannot be put in order: {}; take a `before` or `after` away that contradicts \
+         this",
+        said.join(", ")
+    )
+}
 
 /// Names every registration and sorts them. What is wrong is added to `problems`, all of it.
 pub(super) fn resolve(
@@ -14,14 +92,18 @@ pub(super) fn resolve(
 
     let places: HashMap<Arc<str>, usize> =
         entries.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
-    let mut edges: Vec<(usize, usize)> = Vec::new();
+    let mut edges: Vec<Edge> = Vec::new();
     for (at, (name, registration)) in entries.iter().enumerate() {
         let before = registration.before.iter().map(|other| (other, "before", true));
         let after = registration.after.iter().map(|other| (other, "after", false));
         for (other, word, first) in before.chain(after) {
             match places.get(other) {
-                Some(&place) if first => edges.push((at, place)),
-                Some(&place) => edges.push((place, at)),
+                Some(&place) if first => {
+                    edges.push(Edge { first: at, then: place, moves: at, why: Why::Asked });
+                }
+                Some(&place) => {
+                    edges.push(Edge { first: place, then: at, moves: at, why: Why::Asked });
+                }
                 None => {
                     let mut known: Vec<_> = places.keys().map(|name| &**name).collect();
                     known.sort_unstable();
@@ -35,18 +117,16 @@ pub(super) fn resolve(
         }
     }
 
-    match sort(entries.len(), &edges).map(|sorted| moved(&entries, &edges).unwrap_or(sorted)) {
+    needed(&entries, &mut edges);
+
+    let pairs: Vec<_> = edges.iter().map(|edge| (edge.first, edge.then)).collect();
+    match sort(entries.len(), &pairs).map(|sorted| moved(entries.len(), &edges).unwrap_or(sorted)) {
         Ok(order) => {
             let mut slots: Vec<_> = entries.into_iter().map(Some).collect();
             order.into_iter().filter_map(|at| slots[at].take()).collect()
         }
         Err(cycle) => {
-            let names: Vec<_> = cycle.iter().map(|at| format!("`{}`", entries[*at].0)).collect();
-            problems.push(format!(
-                "the hooks {} each want to stand before one another; take one of their \
-                 `before` or `after` constraints away",
-                names.join(", ")
-            ));
+            problems.push(contradiction(&entries, &edges, &cycle));
             entries
         }
     }
@@ -54,19 +134,24 @@ pub(super) fn resolve(
 
 /// The order in which whoever states a constraint moves for it, and nobody else, where that works
 /// out: a hook that wants to stand before a guard does not push the guard back.
-fn moved(entries: &[(Arc<str>, Registration)], edges: &[(usize, usize)]) -> Option<Vec<usize>> {
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    for _ in 0..=entries.len() {
-        let broken = edges.iter().find_map(|&(first, then)| {
+fn moved(count: usize, edges: &[Edge]) -> Option<Vec<usize>> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for _ in 0..=count * count {
+        let broken = edges.iter().filter_map(|edge| {
             let place = |at| order.iter().position(|other| *other == at);
-            let (before, after) = (place(first)?, place(then)?);
-            (before > after).then_some((first, before, then, after))
+            let (before, after) = (place(edge.first)?, place(edge.then)?);
+            (before > after).then_some((*edge, before, after))
         });
-        let Some((first, before, then, after)) = broken else { return Some(order) };
-        let states = |at: usize, other: usize, words: fn(&Registration) -> &[Arc<str>]| {
-            words(&entries[at].1).contains(&entries[other].0)
+        // Of several that move behind the same one the last goes first, and of several that move
+        // before it the first: so they stay in the order that they have.
+        let broken = broken.min_by_key(|(edge, before, after)| match edge.moves == edge.first {
+            true => *before,
+            false => usize::MAX - after,
+        });
+        let Some((Edge { first, then, moves, .. }, before, after)) = broken else {
+            return Some(order);
         };
-        if states(first, then, |it| &it.before) {
+        if moves == first {
             order.remove(before);
             order.insert(after, first);
         } else {

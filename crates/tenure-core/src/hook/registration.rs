@@ -1,7 +1,9 @@
 //! What a registration says of a hook.
 
+use super::text::{Text, TextFilter};
 use super::{AgentLifecycle, Limit, Point, Points};
 use crate::phase::PhasePattern;
+use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -76,6 +78,21 @@ pub struct Registration {
     pub(crate) after: Vec<Arc<str>>,
     pub(crate) transition: Option<(PhasePattern, PhasePattern)>,
     pub(crate) again: bool,
+    pub(crate) kind: Option<&'static str>,
+    pub(crate) stands: Stands,
+    pub(crate) text: Text,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+}
+
+/// Where a hook has to stand among others, if they are there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stands {
+    /// Around every hook of these kinds.
+    pub(crate) outside: Vec<&'static str>,
+    /// Within every hook of these kinds.
+    pub(crate) inside: Vec<&'static str>,
+    /// Next to the effect.
+    pub(crate) innermost: bool,
 }
 
 /// Starts a registration of `hook`.
@@ -100,6 +117,10 @@ impl Registration {
             after: Vec::new(),
             transition: None,
             again: false,
+            kind: None,
+            stands: Stands::default(),
+            text: Text::Changes,
+            tools: Vec::new(),
         }
     }
 
@@ -189,6 +210,80 @@ impl Registration {
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
+    }
+
+    /// What kind of hook it is, for others that have to stand around it or within it: `retry`,
+    /// `cache`.
+    pub fn kind(mut self, kind: &'static str) -> Self {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Has it stand around every hook of this kind that there is: its begins come earlier, its wraps
+    /// are further out. An order that somebody asks for and that contradicts this is an error of
+    /// the agent's build.
+    pub fn outside(mut self, kind: &'static str) -> Self {
+        self.stands.outside.push(kind);
+        self
+    }
+
+    /// Has it stand within every hook of this kind that there is.
+    pub fn inside(mut self, kind: &'static str) -> Self {
+        self.stands.inside.push(kind);
+        self
+    }
+
+    /// Has it stand next to the effect: within every hook that wraps the same calls and may change
+    /// them. For guards, which then judge what is really done.
+    pub fn innermost(mut self) -> Self {
+        self.stands.innermost = true;
+        self
+    }
+
+    /// Says that the hook never changes what a model said, and never has it said again once some of
+    /// it [is out](crate::context::TurnCx::is_text_out): a reader of the stream need not wait for
+    /// it.
+    pub fn keeps_text(mut self) -> Self {
+        self.text = Text::Keeps;
+        self
+    }
+
+    /// Says what the hook does to a text on its way to a reader: the same, piece by piece, as it
+    /// does to the whole of it. A reader of the stream then waits for pieces, and not for the whole.
+    pub fn filters_text(mut self, filter: impl TextFilter) -> Self {
+        self.text = Text::Filters(Arc::new(filter));
+        self
+    }
+
+    /// Brings a tool along, which every agent with this hook then has.
+    pub fn with_tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The tools that it brings along.
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// The kinds of hooks that it has to stand around, and those that it has to stand within.
+    pub fn stands(&self) -> (&[&'static str], &[&'static str]) {
+        (&self.stands.outside, &self.stands.inside)
+    }
+
+    /// Whether it has to stand next to the effect.
+    pub fn is_innermost(&self) -> bool {
+        self.stands.innermost
+    }
+
+    /// Whether it only observes.
+    pub fn is_observer(&self) -> bool {
+        self.observes
+    }
+
+    /// Which kind of hook it is, if it says so.
+    pub fn kind_name(&self) -> Option<&'static str> {
+        self.kind
     }
 
     /// Says that what the hook decides at a begin is not recorded: it is called again when a run goes

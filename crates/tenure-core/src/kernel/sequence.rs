@@ -7,6 +7,7 @@ use crate::context::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{Chain, Entry, FaultKind, FaultRecord, HookError, HookFailure, Point, Policy};
+use crate::model::Usage;
 use crate::outcome::Outcome;
 use crate::step::{Step, StepScope, absorb, decode, encode, recorded};
 use serde::{Deserialize, Serialize};
@@ -291,7 +292,11 @@ async fn observed<S: Sequence>(
         Some(scope) if is_recorded::<S>(entry, scope) => {
             let name = step_name(site, entry);
             let key = scope.key(S::POINT.as_str(), &name, seq.fingerprint());
+            // What is redacted is read back from the record also where it was done now.
+            let mut is_done_now = false;
             let effect = async {
+                is_done_now = true;
+                let before = spent_beside(site);
                 let out = {
                     let mut call = pin!(bounded(site, entry, place, ends, left, seq));
                     poll_fn(|cx| caught(|| call.as_mut().poll(cx))).await
@@ -307,18 +312,21 @@ async fn observed<S: Sequence>(
                     // It was cut off, and has decided nothing.
                     Err(Stop::Turn(error)) => Err(error.clone()),
                 };
-                (record, out)
+                let spent = spent_beside(site).since(&before);
+                (record.map(|record| with_spent(record, spent)), out)
             };
             match recorded(site, scope, key, effect).await {
                 Ok(Step::Fresh(out)) => out,
-                Ok(Step::Recorded(record)) => match decode(record) {
-                    Ok(Decided::Ok(record)) => seq.replay(record).map_err(Stop::Turn),
-                    Ok(Decided::Failed(record)) => Err(Stop::Fault(record.into())),
-                    Ok(Decided::Denied { reason, fatal }) => {
-                        Err(Stop::Turn(Error::denied(reason).fatal(fatal)))
+                Ok(Step::Recorded(record)) => {
+                    match decode(take_spent(site, record, !is_done_now)) {
+                        Ok(Decided::Ok(record)) => seq.replay(record).map_err(Stop::Turn),
+                        Ok(Decided::Failed(record)) => Err(Stop::Fault(record.into())),
+                        Ok(Decided::Denied { reason, fatal }) => {
+                            Err(Stop::Turn(Error::denied(reason).fatal(fatal)))
+                        }
+                        Err(error) => Err(Stop::Turn(error)),
                     }
-                    Err(error) => Err(Stop::Turn(error)),
-                },
+                }
                 // An end that cannot be recorded skips no other.
                 Err(error) if S::POINT.is_end() => Err(Stop::Fault(error.into())),
                 Err(error) => Err(Stop::Turn(error)),
@@ -339,6 +347,34 @@ async fn observed<S: Sequence>(
     };
     begun.ended(|| ended(outcome));
     out
+}
+
+/// What a hook spent on models of its own is part of its decision: it is not spent again, and counts
+/// in every life of the run.
+const SPENT: &str = "spent";
+
+fn spent_beside(site: &Site<'_>) -> Usage {
+    site.turn.map(|turn| turn.spent_beside()).unwrap_or_default()
+}
+
+fn with_spent(mut record: Value, spent: Usage) -> Value {
+    if spent != Usage::default()
+        && let (Value::Object(fields), Ok(spent)) = (&mut record, encode(&spent))
+    {
+        fields.insert(SPENT.to_owned(), spent);
+    }
+    record
+}
+
+fn take_spent(site: &Site<'_>, mut record: Value, charge: bool) -> Value {
+    let spent = record.as_object_mut().and_then(|fields| fields.remove(SPENT));
+    if let Some(spent) = spent.and_then(|spent| decode::<Usage>(spent).ok())
+        && let Some(turn) = site.turn.filter(|_| charge)
+    {
+        turn.charge_beside(spent);
+        site.inner.charge(spent);
+    }
+    record
 }
 
 /// How a call ended that is dropped half way: it panicked, or nobody waits for it any more.

@@ -1,9 +1,11 @@
 //! What is sent to a model.
 
+use super::Model;
 use crate::message::{History, HistoryDefect, Message};
 use crate::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 use std::sync::Arc;
 
 /// A request to a model.
@@ -20,7 +22,25 @@ pub struct ModelRequest {
     pub tools: Arc<[Arc<ToolSpec>]>,
     /// Everything else that steers the model.
     pub params: ModelParams,
+    wishes: Option<Box<Wishes>>,
+}
+
+/// What only some hooks want of a request.
+#[derive(Clone, Default)]
+struct Wishes {
+    /// That its messages are kept as the agent's history.
     persist: bool,
+    /// That this model answers, in place of the agent's.
+    model: Option<Arc<dyn Model>>,
+}
+
+impl fmt::Debug for Wishes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wishes")
+            .field("persist", &self.persist)
+            .field("model", &self.model.as_ref().map(|model| model.name()))
+            .finish()
+    }
 }
 
 impl ModelRequest {
@@ -33,17 +53,29 @@ impl ModelRequest {
     ///
     /// Messages that are not a valid history (G8) are refused, and the turn fails.
     pub fn persist(&mut self) {
-        self.persist = true;
+        self.wishes.get_or_insert_default().persist = true;
+    }
+
+    /// Has `model` answer this request, in place of the agent's own. The hooks further in see the
+    /// request as they would any other.
+    pub fn use_model(&mut self, model: Arc<dyn Model>) {
+        self.wishes.get_or_insert_default().model = Some(model);
+    }
+
+    /// The model that is to answer in place of the agent's own, if a hook has chosen one.
+    #[inline]
+    pub fn model(&self) -> Option<&Arc<dyn Model>> {
+        self.wishes.as_ref()?.model.as_ref()
     }
 
     /// The conversation as the agent will keep it: with what hooks edited only if one of them wants
     /// it kept.
     pub fn conversation(&self) -> History {
-        if self.persist { self.messages.to_history() } else { self.messages.history().clone() }
+        if self.persisted() { self.messages.to_history() } else { self.messages.history().clone() }
     }
 
     pub(crate) fn persisted(&self) -> bool {
-        self.persist
+        self.wishes.as_ref().is_some_and(|wishes| wishes.persist)
     }
 }
 

@@ -30,6 +30,19 @@ impl Usage {
         Self { input, output, calls: 1, ..Self::default() }
     }
 
+    /// What was added since it was `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cached: self.cached.saturating_sub(earlier.cached),
+            reasoning: self.reasoning.saturating_sub(earlier.reasoning),
+            calls: self.calls.saturating_sub(earlier.calls),
+            cost: Cost(self.cost.0.saturating_sub(earlier.cost.0)),
+            unpriced: self.unpriced.saturating_sub(earlier.unpriced),
+        }
+    }
+
     /// All tokens, read and written.
     pub fn total(&self) -> u64 {
         self.input + self.output

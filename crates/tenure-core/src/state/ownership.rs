@@ -66,7 +66,8 @@ impl std::error::Error for StateViolation {}
 
 /// Which owner each key has: what the agent declares, else the defaults.
 ///
-/// The defaults: `_x` is the agent's; `history`, `embeddings`, `facts` and `memory` are memory's;
+/// The defaults: `_x` is the agent's; `history`, `embeddings`, `facts`, `memory` and every key that
+/// begins with `memory/` are memory's;
 /// `trace_id`, `routing` and `context` are the orchestrator's; `config` is shared; anything else is
 /// the agent's.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +107,7 @@ impl Ownership {
             "history" | "embeddings" | "facts" | "memory" => StateOwnership::Memory,
             "trace_id" | "routing" | "context" => StateOwnership::Orchestrator,
             "config" => StateOwnership::Shared,
+            key if key.starts_with("memory/") => StateOwnership::Memory,
             _ => StateOwnership::Agent,
         }
     }

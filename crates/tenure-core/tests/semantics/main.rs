@@ -11,6 +11,7 @@ mod lives;
 mod order;
 mod ownership;
 mod policy;
+mod ready;
 mod sources;
 mod steps;
 mod support;

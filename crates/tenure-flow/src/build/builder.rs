@@ -21,6 +21,7 @@ use tenure_cards::{Loaded, Report, Team, UserConfig};
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::Limit;
+use tenure_core::cache::Cache;
 use tenure_core::memory::Memory;
 use tenure_core::model::Model;
 use tenure_hosts::PythonConfig;
@@ -37,6 +38,7 @@ pub(super) struct Settings {
     python: Option<PythonConfig>,
     limit: Option<Duration>,
     memory: Option<Arc<dyn Memory>>,
+    cache: Option<Arc<dyn Cache>>,
     now: Option<SystemTime>,
 }
 
@@ -98,6 +100,12 @@ impl WorkflowBuilder {
     /// What every agent remembers across chats, each under its own name.
     pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
         self.settings.memory = Some(memory);
+        self
+    }
+
+    /// Where hooks keep answers across chats, those that want it.
+    pub fn cache(mut self, cache: Arc<dyn Cache>) -> Self {
+        self.settings.cache = Some(cache);
         self
     }
 
@@ -166,6 +174,9 @@ pub(super) fn team(
     let mut team = Team::builder(cards).hook_catalog(settings.catalog.clone());
     if let Some(memory) = &settings.memory {
         team = team.memory(memory.clone());
+    }
+    if let Some(cache) = &settings.cache {
+        team = team.cache(cache.clone());
     }
     if let Some(now) = settings.now {
         team = team.now(now);

@@ -298,7 +298,8 @@ fn used(node: &Node, place: &Node, scope: &mut SpecScope<'_, '_>) -> Option<Runs
         Some(with) => scope.reader.settings(with),
         None => json!({}),
     };
-    let known = scope.registered.is_none_or(|registered| registered.contains(&name));
+    let known = scope.registered.is_none_or(|registered| registered.contains(&name))
+        || tenure_cards::embed::is_ready_made(&name);
     if let (false, Some(registered)) = (known, scope.registered) {
         let names: Vec<&str> = registered.iter().map(String::as_str).collect();
         let help = match (nearest(&name, names.iter().copied()), names.as_slice()) {

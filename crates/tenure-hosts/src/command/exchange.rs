@@ -1,8 +1,6 @@
 //! One run of a command: what it is told, and what it says.
 
-use super::program;
 use crate::Environment;
-use crate::process::{Ended, Launch, Process};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -10,6 +8,7 @@ use std::time::Duration;
 use tenure_core::context::Cx;
 use tenure_core::event::LogStream;
 use tenure_core::hook::{FaultKind, HookError};
+use tenure_process::{Command, Ended, Process};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio_util::task::TaskTracker;
@@ -22,8 +21,6 @@ const MOST_LOG: usize = 256 * 1024;
 const MOST_WORDS: usize = 300;
 /// How long a pipe may stay open when the command itself has ended.
 const AFTERMATH: Duration = Duration::from_millis(100);
-/// How often and how long a file is waited for that somebody is still writing.
-const BUSY: (u32, Duration) = (40, Duration::from_millis(5));
 
 /// What is run.
 pub(super) struct Program {
@@ -92,35 +89,15 @@ impl Program {
 
     async fn start(&self, cx: &Cx<'_>, hook: &str) -> Result<Process, HookError> {
         let not_started = |why| HookError::of_kind(FaultKind::NotStarted, why);
-        let mut variables = self.environment.variables();
+        let mut command = Command::new(self.argv.clone(), &self.dir, &self.environment);
         for (key, value) in [
             ("TENURE_POINT", cx.hook_type().as_str()),
             ("TENURE_AGENT", cx.agent_name()),
             ("TENURE_HOOK", hook),
         ] {
-            // A variable cannot hold a NUL.
-            variables.push((key.into(), value.replace('\0', "").into()));
+            command = command.variable(key, value);
         }
-        let name = self.argv.first().map_or("", String::as_str);
-        let path = program::resolve(name, &self.dir, &variables).map_err(not_started)?;
-        let args: Vec<&OsStr> = self.argv.iter().skip(1).map(OsStr::new).collect();
-        let mut tries = BUSY.0;
-        loop {
-            let launch = Launch {
-                program: path.as_os_str(),
-                args: &args,
-                dir: &self.dir,
-                variables: variables.clone(),
-            };
-            match Process::spawn(launch, &self.tracker) {
-                Ok(process) => return Ok(process),
-                Err(error) if program::is_busy(&error) && tries > 0 => {
-                    tries -= 1;
-                    tokio::time::sleep(BUSY.1).await;
-                }
-                Err(error) => return Err(not_started(program::not_started(&path, &error))),
-            }
-        }
+        command.start(&self.tracker).await.map_err(not_started)
     }
 
     fn shown(&self) -> &str {

@@ -8,7 +8,6 @@
 mod exchange;
 mod hook;
 mod lifecycle;
-mod program;
 mod shell;
 
 pub use hook::CommandHook;

@@ -1,24 +1,18 @@
 //! A tool that runs shell commands.
 
 use crate::Environment;
-use crate::process::{Ended, Launch, Process};
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 use tenure_core::context::ToolCx;
 use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tenure_process::Command;
 use tokio_util::task::TaskTracker;
 
 /// How long a command may take unless said otherwise.
 const LIMIT: Duration = Duration::from_secs(120);
-/// The most of each stream that the model gets to read.
-const MOST: usize = 64 * 1024;
-/// How long a pipe may stay open when the command itself has ended.
-const AFTERMATH: Duration = Duration::from_millis(100);
 
 /// Where a command finds the key of its call.
 const KEY: &str = "TENURE_IDEMPOTENCY_KEY";
@@ -52,34 +46,6 @@ impl ShellTool {
     }
 }
 
-/// What is kept of a stream.
-#[derive(Default)]
-struct Kept {
-    bytes: Vec<u8>,
-    dropped: usize,
-}
-
-impl Kept {
-    async fn listen(&mut self, stream: Option<impl AsyncRead + Unpin>) {
-        let Some(mut stream) = stream else { return };
-        let mut piece = [0; 8192];
-        // A pipe that breaks has nothing more to say.
-        while let Ok(read @ 1..) = stream.read(&mut piece).await {
-            let room = MOST.saturating_sub(self.bytes.len()).min(read);
-            self.bytes.extend_from_slice(&piece[..room]);
-            self.dropped += read - room;
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
-        if self.dropped > 0 {
-            text.push_str(&format!("\n[{} more bytes were left out]", self.dropped));
-        }
-        text
-    }
-}
-
 #[async_trait]
 impl Tool for ShellTool {
     fn spec(&self) -> ToolSpec {
@@ -99,54 +65,10 @@ impl Tool for ShellTool {
         let Some(command) = arguments["command"].as_str().filter(|it| !it.trim().is_empty()) else {
             return Err(ToolError::new("argument `command` must be a shell command"));
         };
-        let environment = self.environment.clone().set(KEY, cx.idempotency_key());
-        let launch = Launch {
-            program: OsStr::new("sh"),
-            args: &[OsStr::new("-c"), OsStr::new(command)],
-            dir: &self.dir,
-            variables: environment.variables(),
-        };
-        let mut process = Process::spawn(launch, &self.tracker)
-            .map_err(|error| ToolError::new(format!("`sh` could not be started: {error}")))?;
-        drop(process.stdin());
-        let (mut out, mut err) = (Kept::default(), Kept::default());
-        let ended = {
-            let (stdout, stderr) = (process.stdout(), process.stderr());
-            let mut pipes = std::pin::pin!(async {
-                tokio::join!(out.listen(stdout), err.listen(stderr));
-            });
-            let mut is_open = true;
-            let ended = loop {
-                tokio::select! {
-                    biased;
-                    () = &mut pipes, if is_open => is_open = false,
-                    ended = process.wait() => break ended,
-                }
-            };
-            if is_open {
-                // Something that it started may hold the pipes for ever.
-                let _ = tokio::time::timeout(AFTERMATH, pipes).await;
-            }
-            ended
-        };
-        drop(process);
-        let mut text = out.text();
-        if !err.bytes.is_empty() {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&err.text());
-        }
-        match ended {
-            Ok(Ended::Code(0)) => Ok(ToolOutput::text(text)),
-            Ok(ended) => {
-                if !text.is_empty() && !text.ends_with('\n') {
-                    text.push('\n');
-                }
-                Ok(ToolOutput::error(format!("{text}the command ended with {ended}")))
-            }
-            Err(error) => Err(ToolError::new(format!("its end could not be seen: {error}"))),
-        }
+        let command = Command::shell(command, &self.dir, &self.environment)
+            .variable(KEY, &cx.idempotency_key());
+        let heard = command.run(&self.tracker).await.map_err(ToolError::new)?;
+        Ok(heard.result().map_or_else(ToolOutput::error, ToolOutput::text))
     }
 }
 

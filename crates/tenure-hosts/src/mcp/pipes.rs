@@ -288,10 +288,10 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
 mod tests {
     use super::*;
     use crate::mcp::{McpServer, McpTransport};
-    use crate::process::Environment;
     use futures_util::FutureExt;
     use rmcp::model::{CallToolRequest, CallToolRequestParams, NumberOrString};
     use serde_json::{Value, json};
+    use tenure_process::Environment;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
     use tokio_util::task::TaskTracker;
 

@@ -3,10 +3,10 @@
 use super::names::may_be_of;
 use super::server::Server;
 use super::{McpSelection, McpServer, McpStatus, McpView};
-use crate::process::Environment;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use tenure_process::Environment;
 use tokio_util::task::TaskTracker;
 
 /// The tool servers of a team: one connection each, shared by the agents.

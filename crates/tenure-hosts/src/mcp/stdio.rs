@@ -2,13 +2,13 @@
 
 use super::lock;
 use super::server::Server;
-use crate::process::{Launch, Leftovers, Process};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::event::LogStream;
+use tenure_process::{Launch, Leftovers, Process};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout, timeout_at};

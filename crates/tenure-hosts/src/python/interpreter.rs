@@ -1,11 +1,11 @@
 //! Which Python runs.
 
-use crate::process::output_within;
 use crate::{Environment, HostError};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tenure_process::output_within;
 
 /// The oldest version that the worker runs on.
 const OLDEST: (u32, u32) = (3, 9);

@@ -1,7 +1,6 @@
 //! The life of a worker's process, for everybody who has to do with it.
 
 use super::lock;
-use crate::process::{Ended, Leftovers, Process};
 use futures_util::task::AtomicWaker;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenure_core::hook::{FaultKind, HookError};
+use tenure_process::{Ended, Leftovers, Process};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 use tokio_util::sync::CancellationToken;

@@ -5,11 +5,11 @@ use super::life::{End, Life, listen, reap};
 use super::source::{BOOTSTRAP, PACKAGE, WORKER};
 use super::worker::{FAREWELL, Worker};
 use super::{Interpreter, PythonConfig};
-use crate::process::{Launch, Process};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
+use tenure_process::{Launch, Process};
 use tokio_util::task::TaskTracker;
 
 /// How long a worker may take until it says that it is ready.

@@ -2,6 +2,7 @@
 
 use super::{DriverLock, writer};
 use crate::Store;
+use crate::cache::forget_over;
 use crate::error::{Explain, StoreError};
 use crate::journal::{Referred, Sum, millis};
 use crate::store::Durability;
@@ -59,6 +60,8 @@ pub struct Compacted {
     pub texts: u64,
     /// So many lists of messages that nothing referred to any more.
     pub lists: u64,
+    /// So many cached answers that were over.
+    pub answers: u64,
     /// The size of the file before.
     pub bytes_before: u64,
     /// The size of the file now.
@@ -117,6 +120,7 @@ fn delete(
     }
     let referred = Referred::find(conn, path)?;
     (compacted.texts, compacted.lists) = referred.delete_others(conn, path)?;
+    compacted.answers = forget_over(conn, path, millis(SystemTime::now()))?;
     Ok(())
 }
 

@@ -11,13 +11,16 @@ pub(super) const APPLICATION_ID: i32 = 0x5445_4e55;
 
 /// What each version of the schema added to the one before it. A file of version n has had the first
 /// n of them.
-const MIGRATIONS: &[&[&str]] = &[&[
-    include_str!("schema/journal.sql"),
-    include_str!("schema/asks.sql"),
-    include_str!("schema/memory.sql"),
-    include_str!("schema/threads.sql"),
-    include_str!("schema/views.sql"),
-]];
+const MIGRATIONS: &[&[&str]] = &[
+    &[
+        include_str!("schema/journal.sql"),
+        include_str!("schema/asks.sql"),
+        include_str!("schema/memory.sql"),
+        include_str!("schema/threads.sql"),
+        include_str!("schema/views.sql"),
+    ],
+    &[include_str!("schema/cache.sql")],
+];
 
 /// The version of the schema that this code reads and writes.
 pub(super) const VERSION: usize = MIGRATIONS.len();
@@ -67,16 +70,16 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).explain(path, what)?;
     // Another process may have been faster.
     let found = version(&tx, path)?.unwrap_or(0);
-    apply(&tx, found).explain(path, what)?;
+    apply(&tx, found, VERSION).explain(path, what)?;
     tx.commit().explain(path, what)
 }
 
-fn apply(conn: &Connection, found: usize) -> rusqlite::Result<()> {
-    for sql in MIGRATIONS[found..].iter().copied().flatten() {
+fn apply(conn: &Connection, found: usize, wanted: usize) -> rusqlite::Result<()> {
+    for sql in MIGRATIONS[found..wanted].iter().copied().flatten() {
         conn.execute_batch(sql)?;
     }
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;
-    conn.pragma_update(None, "user_version", VERSION as i64)
+    conn.pragma_update(None, "user_version", wanted as i64)
 }
 
 /// What a schema says of its tables, indexes, views and triggers.
@@ -96,7 +99,8 @@ pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
         Some(expected) => expected,
         None => {
             let fresh = Connection::open_in_memory().explain(path, what)?;
-            let made = apply(&fresh, 0).and_then(|()| schema(&fresh)).explain(path, what)?;
+            let made =
+                apply(&fresh, 0, VERSION).and_then(|()| schema(&fresh)).explain(path, what)?;
             EXPECTED.get_or_init(|| made)
         }
     };
@@ -112,9 +116,10 @@ pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{VERSION, check, migrate, version};
-    use crate::StoreErrorKind;
+    use super::{VERSION, apply, check, migrate, version};
+    use crate::{Store, StoreErrorKind};
     use rusqlite::Connection;
+    use tenure_core::cache::Cache;
 
     fn made() -> (tempfile::TempDir, std::path::PathBuf, Connection) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -132,6 +137,29 @@ mod tests {
         check(&conn, &path).expect("it has what it should");
         migrate(&mut conn, &path).expect("a second time changes nothing");
         check(&conn, &path).expect("it has what it should");
+    }
+
+    #[tokio::test]
+    async fn a_file_of_each_earlier_version_keeps_what_is_in_it_and_gets_what_is_new() {
+        for earlier in 1..VERSION {
+            let (_folder, path, conn) = made();
+            apply(&conn, 0, earlier).expect("it is made as it was then");
+            let error = check(&conn, &path).expect_err("it lacks what came later");
+            assert!(error.to_string().contains("cache"), "{error}");
+            let run = "INSERT INTO threads VALUES ('t', 'clerk', '[]', 0, NULL, NULL, 7, 7)";
+            conn.execute_batch(run).expect("it is written");
+            drop(conn);
+            let store = Store::open_existing(&path).expect("it is brought up to date");
+            let threads = "SELECT count(*) FROM threads WHERE thread = 't' AND updated = 7";
+            let conn = Connection::open(&path).expect("it opens");
+            assert_eq!(version(&conn, &path).expect("it is read"), Some(VERSION));
+            check(&conn, &path).expect("it has what it should");
+            let kept: i64 = conn.query_row(threads, [], |row| row.get(0)).expect("it is read");
+            assert_eq!(kept, 1, "what was in it is there");
+            let cache = store.cache();
+            cache.put("a", 1.into(), None).await.expect("it is kept");
+            assert_eq!(cache.get("a").await.expect("it is read"), Some(1.into()));
+        }
     }
 
     #[test]

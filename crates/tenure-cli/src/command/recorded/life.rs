@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tenure_cards::team::Recording;
 use tenure_cards::trust::sha256_hex;
+use tenure_core::cache::{Cache, MemoryCache};
 use tenure_core::memory::Memory;
 use tenure_core::message::{History, Message};
 use tenure_core::step::{StepLog as _, Steps, WhenWaiting};
@@ -76,6 +77,15 @@ impl Life {
         match self.log.mode() {
             Resume::Replay => Arc::new(ReadOnly(memory)),
             _ => Arc::new(memory),
+        }
+    }
+
+    /// Where answers are kept across runs.
+    pub(crate) fn cache(&self) -> Arc<dyn Cache> {
+        match self.log.mode() {
+            // A replay writes nothing.
+            Resume::Replay => Arc::new(MemoryCache::new()),
+            _ => Arc::new(self.store.cache()),
         }
     }
 

@@ -76,7 +76,7 @@ impl Stage {
         let loaded = workflow.loaded().clone();
         let asker = clock.stopped_by(asker);
         let mut builder = Workflow::builder(loaded).events(&bus).on_ask(asker);
-        builder = builder.memory(life.memory()).now(life.date());
+        builder = builder.memory(life.memory()).cache(life.cache()).now(life.date());
         if let Some(model) = model {
             builder = builder.model_override(model);
         }

@@ -41,6 +41,12 @@ pub trait Kind: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn settle(ended: LeafEnd<Self>) -> Result<Self::Response, Error>;
 
+    /// The effect is to be had once more by the same call.
+    #[doc(hidden)]
+    fn begins_anew(_cx: Cx<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The effect itself has answered; a wrap may still throw the answer away.
     #[doc(hidden)]
     #[inline]
@@ -100,6 +106,10 @@ impl Kind for ModelKind {
                 Err(Error::new(ErrorKind::Panicked, format!("the model panicked: {panic}")))
             }
         }
+    }
+
+    fn begins_anew(cx: Cx<'_>) -> Result<(), Error> {
+        cx.site.turn.and_then(|turn| turn.sink()).map_or(Ok(()), |sink| sink.begin_anew())
     }
 
     /// Every answer costs, whatever becomes of it.

@@ -16,6 +16,19 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 
+/// The effect once more, for the same call.
+#[cold]
+fn again<'a, K: Kind>(
+    batch: Option<Batch<'a>>,
+    cx: Cx<'a>,
+    request: &'a mut K::Request,
+) -> Leaf<'a, K> {
+    match K::begins_anew(cx) {
+        Ok(()) => K::leaf(batch, cx, request),
+        Err(error) => Leaf::Boxed(Box::pin(async { Err(error) })),
+    }
+}
+
 /// One call on its way through the wraps.
 pub(crate) struct Around<'a, K: Kind> {
     pub(crate) site: &'a Site<'a>,
@@ -111,6 +124,11 @@ impl<'a, K: Kind> Next<'a, K> {
         self.around.clocks.get(self.at as usize - 1).effects() > 0
     }
 
+    /// How often an effect was begun inside this wrap so far: with a retry further in, its attempts.
+    pub fn runs(&self) -> u32 {
+        self.around.clocks.get(self.at as usize - 1).effects()
+    }
+
     #[inline(always)]
     fn start<'b>(self, request: &'b mut K::Request, paused: Option<Paused<'b>>) -> NextCall<'b, K>
     where
@@ -138,7 +156,10 @@ impl<'a, K: Kind> Next<'a, K> {
                 clocks.get(outer).count_effect();
             }
             let cx = Cx::of_effect(site, K::POINT, clock);
-            Call::Leaf(K::leaf(batch, cx, request))
+            match at > 0 && clocks.get(0).effects() > 1 {
+                false => Call::Leaf(K::leaf(batch, cx, request)),
+                true => Call::Leaf(again::<K>(batch, cx, request)),
+            }
         };
         NextCall { call, paused, watcher: self.watcher }
     }

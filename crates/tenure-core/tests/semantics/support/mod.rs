@@ -73,6 +73,8 @@ pub(crate) enum Reply {
     Say(&'static str),
     Call(Vec<ToolCall>),
     Stream(&'static [&'static str]),
+    /// Streams this, and then fails.
+    Torn(&'static [&'static str], ModelErrorKind),
     Fail(ModelErrorKind),
     Fatal,
     Panic,
@@ -139,6 +141,13 @@ impl Model for Script {
                         tokio::task::yield_now().await;
                     }
                     ModelResponse::text(parts.concat())
+                }
+                Reply::Torn(parts, kind) => {
+                    for part in parts {
+                        cx.delta(part);
+                        tokio::task::yield_now().await;
+                    }
+                    return Err(ModelError::new(kind, "the connection was lost"));
                 }
                 Reply::Fail(kind) => return Err(ModelError::new(kind, "the model failed")),
                 Reply::Fatal => {

@@ -1,0 +1,119 @@
+//! What ready-made hooks are made with in a project.
+
+use super::model::read_script;
+use crate::project::confine_new;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tenure_core::cache::{Cache, MemoryCache};
+use tenure_core::model::Model;
+use tenure_hooks::ready::{Makings, Shared};
+use tenure_hosts::Environment;
+use tenure_models::provider::{ProviderErrorKind, Providers};
+use tenure_models::{Passthrough, Playback, Silent, Slow};
+
+/// What all hooks of a run are made with.
+#[derive(Clone, Default)]
+pub(super) struct Supplies {
+    pub(super) root: PathBuf,
+    pub(super) providers: Option<Providers>,
+    pub(super) environment: Environment,
+    pub(super) shared: Shared,
+    pub(super) cache: Option<Arc<dyn Cache>>,
+}
+
+impl Supplies {
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// What is said of a hook that could be made.
+#[derive(Clone, Debug)]
+pub(super) enum Said {
+    /// A part of it is hardly meant so.
+    Doubt { field: String, message: String },
+    /// It cannot run here, which is not the file's fault.
+    Need { message: String, help: String },
+}
+
+/// What one hook is made with.
+pub(super) struct HookMakings<'a> {
+    supplies: &'a Supplies,
+    dir: &'a Path,
+    own_model: Option<&'a str>,
+    said: RefCell<Vec<Said>>,
+}
+
+impl<'a> HookMakings<'a> {
+    pub(super) fn new(supplies: &'a Supplies, dir: &'a Path, own_model: Option<&'a str>) -> Self {
+        Self { supplies, dir, own_model, said: RefCell::default() }
+    }
+
+    pub(super) fn into_said(self) -> Vec<Said> {
+        self.said.into_inner()
+    }
+}
+
+impl Makings for HookMakings<'_> {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
+        let text = name.trim();
+        if let Some(path) = text.strip_prefix("script:") {
+            return Ok(Arc::new(read_script(path.trim(), self.dir, &self.supplies.root)?));
+        }
+        Ok(match text {
+            "passthrough" => Arc::new(Passthrough::new()),
+            "playback" => Arc::new(Playback::loading()),
+            "slow" => Arc::new(Slow::new()),
+            "silent" => Arc::new(Silent::new()),
+            _ => {
+                let Some(providers) = &self.supplies.providers else {
+                    return Err(format!("there is no provider for the model `{text}` here"));
+                };
+                match providers.model(text) {
+                    Ok(model) => Arc::new(model),
+                    Err(error) => match error.kind() {
+                        ProviderErrorKind::NoKey
+                        | ProviderErrorKind::KeyFile
+                        | ProviderErrorKind::HostNotAllowed
+                        | ProviderErrorKind::BadVariable => {
+                            let message = format!("a hook cannot use the model `{text}`: {error}");
+                            let help = error.help().to_owned();
+                            self.said.borrow_mut().push(Said::Need { message, help });
+                            // It is not run: what is needed is missing.
+                            Arc::new(Passthrough::new())
+                        }
+                        _ => return Err(format!("{error}; {}", error.help())),
+                    },
+                }
+            }
+        })
+    }
+
+    fn own_model(&self) -> Option<&str> {
+        self.own_model
+    }
+
+    fn path(&self, path: &str) -> Result<PathBuf, String> {
+        let found = confine_new(&self.supplies.root, self.dir, Path::new(path));
+        found.map_err(|error| format!("the path `{path}` {error}"))
+    }
+
+    /// Where nothing is recorded, answers are kept for as long as the process lives.
+    fn cache(&self) -> Option<Arc<dyn Cache>> {
+        let in_process = || self.supplies.shared.part("cache", "process", MemoryCache::new);
+        Some(self.supplies.cache.clone().unwrap_or_else(|| in_process()))
+    }
+
+    fn environment(&self) -> Environment {
+        self.supplies.environment.clone()
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.supplies.shared
+    }
+
+    fn warn(&self, field: &str, message: String) {
+        self.said.borrow_mut().push(Said::Doubt { field: field.to_owned(), message });
+    }
+}

@@ -1,0 +1,142 @@
+//! The ready-made hooks as files use them: each has an example that is checked, explained and run.
+
+use crate::support::Sandbox;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use tenure_hooks::ready;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hooks")
+}
+
+/// A project with the example's files, and nothing else.
+fn project(name: &str) -> Sandbox {
+    let sandbox = Sandbox::with(&[("tenure.toml", "")]);
+    copy(&examples().join(name), &sandbox.project());
+    sandbox
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("an example") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
+
+#[test]
+fn every_ready_made_hook_has_an_example_and_every_example_a_hook() {
+    let hooks: BTreeSet<String> = ready::all().map(|(_, it)| it.name().to_owned()).collect();
+    let entries = std::fs::read_dir(examples()).expect("the examples");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let names: BTreeSet<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    assert_eq!(hooks, names);
+}
+
+#[test]
+fn every_example_is_checked_explained_and_run_offline() {
+    let mut wrong = Vec::new();
+    for (_, hook) in ready::all() {
+        let name = hook.name();
+        let sandbox = project(name);
+        let checked = sandbox.run(&["check", "agent.md"]);
+        if checked.code != 0 {
+            wrong.push(format!("{name}: check: {}{}", checked.stdout, checked.stderr));
+            continue;
+        }
+        let explained = sandbox.run(&["explain", "agent.md"]);
+        if !explained.stdout.contains(&format!("use {name}")) {
+            wrong.push(format!("{name}: explain: {}", explained.stdout));
+        }
+        let message = sandbox.read("input.txt");
+        let ran = sandbox.run(&["run", "agent.md", "--trust", "-m", message.trim()]);
+        let said = format!("{}\n{}", ran.stdout, ran.stderr);
+        let expected = sandbox.read("expected.txt");
+        if expected.trim().is_empty() {
+            wrong.push(format!("{name}: there is no expected.txt"));
+        }
+        for line in expected.lines().filter(|line| !line.trim().is_empty()) {
+            if !said.contains(line.trim()) {
+                wrong.push(format!("{name}: run ({}) lacks {line:?}:\n{said}", ran.code));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n---\n"));
+}
+
+#[test]
+fn options_are_checked_with_their_place() {
+    let card = "---\nname: a\nhooks:\n  - use: timeout\n    with:\n      model: 20\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let checked = sandbox.run(&["check", "a.md"]);
+    assert_eq!(checked.code, 3, "{}", checked.stdout);
+    assert!(checked.stdout.contains("T0319"), "{}", checked.stdout);
+    assert!(checked.stdout.contains("a.md:6:"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains("`tenure hooks timeout` lists its options"),
+        "{}",
+        checked.stdout
+    );
+    let card = card.replace("timeout", "timeuot");
+    sandbox.write("a.md", &card);
+    let checked = sandbox.run(&["check", "a.md"]);
+    assert!(checked.stdout.contains("did you mean `timeout`?"), "{}", checked.stdout);
+}
+
+#[test]
+fn an_order_that_cannot_work_is_found_by_check() {
+    let card =
+        "---\nname: a\nhooks:\n  - { use: cache, after: [retry] }\n  - { use: retry }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let checked = sandbox.run(&["check", "a.md"]);
+    assert_eq!(checked.code, 3, "{}", checked.stdout);
+    assert!(checked.stdout.contains("`cache` has to stand before `retry`"), "{}", checked.stdout);
+}
+
+#[test]
+fn a_critic_that_is_the_creator_is_a_warning() {
+    let critic = "{ critics: [{ name: same, model: passthrough }], context: shared }";
+    let card = format!(
+        "---\nname: a\nmodel: passthrough\nhooks:\n  - use: critic\n    with: {critic}\n---\nx\n"
+    );
+    let sandbox = Sandbox::with(&[("a.md", &card)]);
+    let checked = sandbox.run(&["check", "a.md"]);
+    assert_eq!(checked.code, 0, "{}", checked.stdout);
+    assert!(checked.stdout.contains("T0909"), "{}", checked.stdout);
+}
+
+#[test]
+fn what_a_hook_would_reach_is_part_of_trust() {
+    let card = "---\nname: a\nhooks:\n  - { use: fallback, with: { models: [openai.gpt-4.1-mini] } }\n  - { use: notify, with: { command: [\"./tell.sh\"] } }\n  - { use: shell }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("tell.sh", "#!/bin/sh\ntrue\n")]);
+    let ran = sandbox.run(&["run", "a.md", "-m", "x"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    for part in ["openai requests go to", "./tell.sh", "the model may run commands"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn the_program_lists_hooks_and_what_each_takes() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.run(&["hooks"]);
+    assert_eq!(list.code, 0);
+    for (_, hook) in ready::all() {
+        assert!(list.stdout.contains(hook.about().summary), "{}", hook.name());
+    }
+    let one = sandbox.run(&["hooks", "retry"]);
+    for part in ["wrap_model_call", "attempts", "UC-3.1", "ModelRetryMiddleware"] {
+        assert!(one.stdout.contains(part), "{part}: {}", one.stdout);
+    }
+    let json = sandbox.run(&["hooks", "retry", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert!(json["options"]["properties"]["attempts"].is_object(), "{json}");
+    let unknown = sandbox.run(&["hooks", "retri"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.stderr.contains("did you mean `retry`?"), "{}", unknown.stderr);
+}

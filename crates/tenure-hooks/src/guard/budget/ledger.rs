@@ -1,0 +1,220 @@
+//! What all instances together spend in a day.
+
+use super::spent::Spent;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tenure_core::context::Cx;
+use tenure_core::InstanceId;
+
+/// What all agents spend in a day whose budgets share it. Clones are one; a day is one of UTC.
+///
+/// It is memory of the process. See [`Budget::remembered`](super::Budget::remembered) for what
+/// outlives it.
+#[derive(Clone, Default)]
+pub struct Ledger(Arc<Mutex<Book>>);
+
+#[derive(Default)]
+struct Book {
+    day: u64,
+    spent: Spent,
+    /// What is not yet part of it.
+    open: HashMap<InstanceId, Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    family: Option<InstanceId>,
+    /// What a clone has spent. Whoever called it counts that when the clone is over.
+    running: Spent,
+    /// What the model call is expected to take that is being made.
+    expected: Spent,
+}
+
+/// Who spends.
+#[derive(Clone, Copy)]
+pub(super) struct Spender {
+    id: InstanceId,
+    family: InstanceId,
+    /// Whether its spending is part of what somebody else's turn spends.
+    is_clone: bool,
+}
+
+impl Spender {
+    pub(super) fn of(cx: &Cx<'_>) -> Self {
+        let (id, family) = (cx.instance_id(), cx.family_id());
+        // A clone is named after the tool that it is: `child#1[tool]`.
+        let is_clone = id != family && cx.agent_name().ends_with(']');
+        Self { id, family, is_clone }
+    }
+}
+
+fn today() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_secs() / 86_400
+}
+
+impl Ledger {
+    /// Nothing is spent yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was spent today, what is under way included.
+    pub fn today(&self) -> Spent {
+        let book = self.book(today());
+        book.open.values().fold(book.spent, |sum, open| sum.plus(open.running))
+    }
+
+    fn book(&self, day: u64) -> MutexGuard<'_, Book> {
+        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if book.day < day {
+            (book.day, book.spent) = (day, Spent::default());
+        }
+        book
+    }
+
+    /// What was spent since is part of the day.
+    pub(super) fn charge(&self, who: Spender, more: Spent) {
+        let mut book = self.book(today());
+        if who.is_clone {
+            let open = book.open.entry(who.id).or_default();
+            open.family = Some(who.family);
+            open.running.add(more);
+        } else {
+            book.spent.add(more);
+        }
+    }
+
+    /// The calls of a batch are over, and what its clones spent is part of the turn.
+    pub(super) fn settle(&self, who: Spender) {
+        if !who.is_clone {
+            self.book(today()).open.retain(|_, open| open.family != Some(who.id));
+        }
+    }
+
+    /// Asks for a call of this size: says what is spent without it, and holds the room for it if the
+    /// judge has no objection. Both at once, so that of two calls that would fit alone one waits.
+    pub(super) fn ask(
+        &self,
+        who: Spender,
+        expected: Spent,
+        judge: impl FnOnce(Spent) -> Option<String>,
+    ) -> Option<String> {
+        let mut book = self.book(today());
+        let others = book.open.iter().fold(book.spent, |sum, (id, open)| {
+            let expected = if *id == who.id { Spent::default() } else { open.expected };
+            sum.plus(open.running).plus(expected)
+        });
+        let denial = judge(others);
+        if denial.is_none() && expected != Spent::default() {
+            let open = book.open.entry(who.id).or_default();
+            open.expected = expected;
+            open.family = who.is_clone.then_some(who.family);
+        }
+        denial
+    }
+
+    /// The call is over.
+    pub(super) fn answered(&self, who: Spender) {
+        let mut book = self.book(today());
+        if let Some(open) = book.open.get_mut(&who.id) {
+            open.expected = Spent::default();
+            if open.running == Spent::default() {
+                book.open.remove(&who.id);
+            }
+        }
+    }
+
+    /// What is remembered of the day.
+    pub(super) fn to_value(&self) -> Value {
+        let book = self.book(today());
+        json!({ "day": book.day, "spent": book.spent })
+    }
+
+    /// What an earlier process has left counts, if it is of this day.
+    pub(super) fn recall(&self, value: &Value) -> Result<(), String> {
+        let day = value["day"].as_u64().ok_or("it has no day")?;
+        let spent: Spent =
+            serde_json::from_value(value["spent"].clone()).map_err(|error| error.to_string())?;
+        let mut book = self.book(today());
+        if book.day == day {
+            book.spent.tokens = book.spent.tokens.max(spent.tokens);
+            book.spent.cost = book.spent.cost.max(spent.cost);
+            book.spent.unpriced = book.spent.unpriced.max(spent.unpriced);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("today", &self.today()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(tokens: u64) -> Spent {
+        Spent { tokens, ..Spent::default() }
+    }
+
+    fn somebody() -> Spender {
+        let id = InstanceId::unique();
+        Spender { id, family: id, is_clone: false }
+    }
+
+    #[test]
+    fn a_day_begins_with_nothing() {
+        let ledger = Ledger::new();
+        ledger.book(7).spent = tokens(5);
+        assert_eq!(ledger.book(7).spent, tokens(5));
+        assert_eq!(ledger.book(8).spent, tokens(0));
+        assert_eq!(ledger.book(7).day, 8, "a clock that goes back begins no new day");
+    }
+
+    #[test]
+    fn room_is_held_for_calls_that_are_under_way() {
+        let ledger = Ledger::new();
+        let (first, second) = (somebody(), somebody());
+        let most = |spent: Spent| (spent.tokens + 60 > 100).then(|| "too much".to_owned());
+        assert_eq!(ledger.ask(first, tokens(60), most), None);
+        assert!(ledger.ask(second, tokens(60), most).is_some());
+        ledger.charge(first, tokens(20));
+        ledger.answered(first);
+        assert_eq!(ledger.ask(second, tokens(60), most), None);
+    }
+
+    #[test]
+    fn what_a_clone_spends_counts_at_once_and_only_once() {
+        let ledger = Ledger::new();
+        let parent = somebody();
+        let clone = Spender { id: InstanceId::unique(), family: parent.id, is_clone: true };
+        ledger.charge(clone, tokens(30));
+        assert_eq!(ledger.today(), tokens(30));
+        ledger.settle(parent);
+        ledger.charge(parent, tokens(40));
+        assert_eq!(ledger.today(), tokens(40));
+    }
+
+    #[test]
+    fn what_is_remembered_of_this_day_counts_and_of_another_does_not() {
+        let ledger = Ledger::new();
+        ledger.charge(somebody(), tokens(9));
+        let kept = ledger.to_value();
+        let next = Ledger::new();
+        next.recall(&kept).unwrap();
+        next.recall(&kept).unwrap();
+        assert_eq!(next.today(), tokens(9));
+        let mut old = kept;
+        old["day"] = json!(1);
+        let other = Ledger::new();
+        other.recall(&old).unwrap();
+        assert_eq!(other.today(), tokens(0));
+        assert!(other.recall(&json!("what")).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! Where in the arguments of a call something is: `path`, `options.mode`, `files.*`, `/a.b/0`.
+
+use serde_json::Value;
+use std::fmt;
+
+/// The place of an argument: names and positions with dots between them, `*` for every item of a
+/// list or an object; or a JSON Pointer, if it begins with `/`.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Named(String),
+    Each,
+}
+
+impl Argument {
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let parts: Vec<_> = match text.strip_prefix('/') {
+            Some(pointer) => pointer
+                .split('/')
+                .map(|part| Part::Named(part.replace("~1", "/").replace("~0", "~")))
+                .collect(),
+            None => text
+                .split('.')
+                .map(|part| if part == "*" { Part::Each } else { Part::Named(part.to_owned()) })
+                .collect(),
+        };
+        let is_empty = |part: &Part| matches!(part, Part::Named(name) if name.is_empty());
+        if !text.starts_with('/') && parts.iter().any(is_empty) {
+            return Err(format!("`{text}` names no argument; write `path` or `options.mode`"));
+        }
+        Ok(Self { text: text.to_owned(), parts })
+    }
+
+    /// What is there; nothing, if it or something on the way is missing.
+    pub(crate) fn find<'v>(&self, arguments: &'v Value) -> Vec<&'v Value> {
+        let mut found = vec![arguments];
+        for part in &self.parts {
+            let mut next = Vec::new();
+            for value in found {
+                match (part, value) {
+                    (Part::Each, Value::Array(items)) => next.extend(items),
+                    (Part::Each, Value::Object(fields)) => next.extend(fields.values()),
+                    (Part::Each, _) => {}
+                    (Part::Named(name), Value::Array(items)) => {
+                        next.extend(name.parse::<usize>().ok().and_then(|at| items.get(at)));
+                    }
+                    (Part::Named(name), value) => next.extend(value.get(name)),
+                }
+            }
+            found = next;
+        }
+        found
+    }
+
+    /// Puts `value` in place of what is there.
+    pub(crate) fn replace(&self, arguments: &mut Value, value: &Value) {
+        replace(&self.parts, arguments, value);
+    }
+}
+
+fn replace(parts: &[Part], at: &mut Value, value: &Value) {
+    let Some((part, rest)) = parts.split_first() else {
+        at.clone_from(value);
+        return;
+    };
+    match (part, at) {
+        (Part::Each, Value::Array(items)) => {
+            items.iter_mut().for_each(|item| replace(rest, item, value));
+        }
+        (Part::Each, Value::Object(fields)) => {
+            fields.values_mut().for_each(|field| replace(rest, field, value));
+        }
+        (Part::Named(name), Value::Array(items)) => {
+            if let Some(item) = name.parse::<usize>().ok().and_then(|at| items.get_mut(at)) {
+                replace(rest, item, value);
+            }
+        }
+        (Part::Named(name), Value::Object(fields)) => {
+            if let Some(field) = fields.get_mut(name) {
+                replace(rest, field, value);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

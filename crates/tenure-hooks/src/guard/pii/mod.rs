@@ -1,0 +1,319 @@
+//! Personal data and secrets: found, and kept from where they should not go.
+
+mod detector;
+mod options;
+mod personal;
+mod scan;
+mod secret;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use detector::{Detector, Strategy};
+pub(super) use options::PiiOptions;
+
+use crate::people::fits;
+use scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tenure_core::context::{Cx, ToolCx, TurnCx};
+use tenure_core::drive::Input;
+use tenure_core::hook::{
+    AgentLifecycle, Flow, HookAction, HookError, IntoRegistration, Point, Points, Policy,
+    Registration, hook,
+};
+use tenure_core::model::ModelResponse;
+use tenure_core::tool::{ToolOutput, ToolRequest};
+use tenure_core::{Error, NextTool};
+use tenure_macros::lifecycle;
+
+/// Personal data and secrets in what enters an agent, in what its model says, and in what its tools
+/// answer: redacted, masked, hashed, or refused. It is a guard: where it fails, nothing passes.
+///
+/// Without a choice of detectors everything is looked for but web addresses. While an answer is
+/// streamed, its text flows up to where something may begin that has to be taken out.
+///
+/// ```
+/// use tenure_core::agent::Agent;
+/// use tenure_hooks::guard::{Detector, Pii, Strategy};
+/// # use tenure_models::Passthrough;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let agent = Agent::builder("clerk")
+///     .model(Passthrough::new())
+///     .with_lifecycle(Pii::new().strategy_of(Detector::CreditCard, Strategy::Mask))
+///     .build()?;
+/// agent.startup().await?;
+/// let report = agent.run("ann@example.org pays with 4111 1111 1111 1111").await?;
+/// assert_eq!(report.output(), "[REDACTED_EMAIL] pays with **** **** **** 1111");
+/// agent.shutdown().await;
+/// # Ok::<_, tenure_core::Error>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Pii {
+    detectors: Vec<Detector>,
+    strategy: Strategy,
+    strategies: BTreeMap<Detector, Strategy>,
+    patterns: Vec<(Custom, Option<Strategy>)>,
+    salt: String,
+    input: bool,
+    output: bool,
+    tool_results: bool,
+    except_tools: Vec<String>,
+}
+
+impl Default for Pii {
+    fn default() -> Self {
+        Self {
+            detectors: Detector::ALL.into_iter().filter(|it| *it != Detector::Url).collect(),
+            strategy: Strategy::default(),
+            strategies: BTreeMap::new(),
+            patterns: Vec::new(),
+            salt: String::new(),
+            input: true,
+            output: true,
+            tool_results: true,
+            except_tools: Vec::new(),
+        }
+    }
+}
+
+impl Pii {
+    /// Redacts everything that is known but web addresses, everywhere.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks for exactly these.
+    pub fn detect(mut self, detectors: impl IntoIterator<Item = Detector>) -> Self {
+        self.detectors = detectors.into_iter().collect();
+        self.detectors.sort_unstable();
+        self.detectors.dedup();
+        self
+    }
+
+    /// What is done with whatever is found, where nothing else is said.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// What is done with what this detector finds.
+    pub fn strategy_of(mut self, detector: Detector, strategy: Strategy) -> Self {
+        self.strategies.insert(detector, strategy);
+        self
+    }
+
+    /// Looks for a pattern of your own, by a name: a regular expression without look-around and
+    /// back-references, whose time grows with the text and no faster.
+    pub fn pattern(mut self, name: &str, pattern: &str) -> Result<Self, Error> {
+        let custom = Custom::new(name, pattern).map_err(Error::invalid)?;
+        self.patterns.push((custom, None));
+        Ok(self)
+    }
+
+    /// The same with what is done with it.
+    pub fn pattern_with(
+        mut self,
+        name: &str,
+        pattern: &str,
+        strategy: Strategy,
+    ) -> Result<Self, Error> {
+        let custom = Custom::new(name, pattern).map_err(Error::invalid)?;
+        self.patterns.push((custom, Some(strategy)));
+        Ok(self)
+    }
+
+    /// What is hashed together with each value, so that nobody can find a value by trying.
+    pub fn salt(mut self, salt: impl Into<String>) -> Self {
+        self.salt = salt.into();
+        self
+    }
+
+    /// Whether what enters the agent is looked at.
+    pub fn input(mut self, is_looked_at: bool) -> Self {
+        self.input = is_looked_at;
+        self
+    }
+
+    /// Whether what the model says is looked at: its text, and the arguments of its calls.
+    pub fn output(mut self, is_looked_at: bool) -> Self {
+        self.output = is_looked_at;
+        self
+    }
+
+    /// Whether what tools answer is looked at.
+    pub fn tool_results(mut self, is_looked_at: bool) -> Self {
+        self.tool_results = is_looked_at;
+        self
+    }
+
+    /// Leaves the arguments and the results of this tool alone; a name, in which `*` stands for
+    /// any text.
+    pub fn except_tool(mut self, tool: impl Into<String>) -> Self {
+        self.except_tools.push(tool.into());
+        self
+    }
+
+    fn scanner(&self) -> Scanner {
+        let known = self.detectors.iter().map(|detector| Rule {
+            source: Source::Known(*detector),
+            strategy: *self.strategies.get(detector).unwrap_or(&self.strategy),
+        });
+        let own = self.patterns.iter().map(|(custom, strategy)| Rule {
+            source: Source::Own(custom.clone()),
+            strategy: strategy.unwrap_or(self.strategy),
+        });
+        Scanner { rules: known.chain(own).collect(), salt: self.salt.clone() }
+    }
+}
+
+impl IntoRegistration for Pii {
+    fn into_registration(self) -> Registration {
+        let mut points = Points::NONE;
+        let chosen = [
+            (self.input, Point::BeforeAgent),
+            (self.output, Point::AfterModel),
+            (self.output || self.tool_results, Point::WrapToolCall),
+        ];
+        for (_, point) in chosen.into_iter().filter(|(is_chosen, _)| *is_chosen) {
+            points = points.with(point);
+        }
+        let scanner = Arc::new(self.scanner());
+        let filter = stream::Filter(scanner.clone());
+        // What is sanitised is what is really said; and nothing goes to another agent unseen.
+        hook(Guard { scanner, options: self })
+            .named("pii")
+            .kind("pii")
+            .policy(Policy::Deny)
+            .only(points)
+            .filters_text(filter)
+            .innermost()
+            .inside("sanitise")
+            .inside("validate")
+            .outside("route")
+    }
+}
+
+struct Guard {
+    scanner: Arc<Scanner>,
+    options: Pii,
+}
+
+impl Guard {
+    fn excepts(&self, tool: &str) -> bool {
+        self.options.except_tools.iter().any(|pattern| fits(pattern, tool))
+    }
+
+    /// What has to change of an answer: its text, and the arguments of calls by their places.
+    fn cleaned(
+        &self,
+        response: &ModelResponse,
+        counts: &mut Counts,
+    ) -> Result<(Option<String>, Vec<(usize, String)>), Blocked> {
+        let text = self.scanner.clean(&response.text, counts)?;
+        let mut calls = Vec::new();
+        for (at, call) in response.calls.iter().enumerate() {
+            if !self.excepts(&call.name)
+                && let Some(clean) = self.scanner.clean_json(&call.arguments, counts)?
+            {
+                calls.push((at, clean));
+            }
+        }
+        Ok((text, calls))
+    }
+
+    /// Tells whoever listens what was found, and nothing of what it was.
+    fn tell(&self, cx: &Cx<'_>, place: &'static str, counts: &Counts) {
+        if !counts.is_empty() {
+            cx.announce("pii.found", || json!({ "in": place, "found": counts }));
+        }
+    }
+
+    /// The same of what is refused, as words.
+    fn refuse(&self, cx: &Cx<'_>, place: &'static str, Blocked(name): Blocked) -> String {
+        cx.announce("pii.blocked", || json!({ "in": place, "found": name }));
+        format!("{place} has something in it that must not be there: {name}")
+    }
+}
+
+#[lifecycle]
+impl AgentLifecycle for Guard {
+    async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
+        let mut counts = Counts::new();
+        for text in input.earlier.iter_mut().chain([&mut input.text]) {
+            match self.scanner.clean(text, &mut counts) {
+                Ok(Some(clean)) => *text = clean,
+                Ok(None) => {}
+                Err(blocked) => {
+                    return Err(Error::denied(self.refuse(&cx, "the input", blocked)).into());
+                }
+            }
+        }
+        self.tell(&cx, "the input", &counts);
+        Ok(Flow::Continue)
+    }
+
+    async fn after_model(
+        &self,
+        cx: TurnCx<'_>,
+        response: &ModelResponse,
+    ) -> Result<HookAction, HookError> {
+        let mut counts = Counts::new();
+        let (text, calls) = match self.cleaned(response, &mut counts) {
+            Ok(cleaned) => cleaned,
+            Err(blocked) => {
+                return Ok(HookAction::Reject(self.refuse(&cx, "the answer", blocked)));
+            }
+        };
+        self.tell(&cx, "the answer", &counts);
+        if text.is_none() && calls.is_empty() {
+            return Ok(HookAction::Continue);
+        }
+        let mut response = response.clone();
+        if let Some(text) = text {
+            response.text = text;
+        }
+        for (at, clean) in calls {
+            response.calls[at].arguments = clean;
+        }
+        Ok(HookAction::Modify(Box::new(response)))
+    }
+
+    async fn wrap_tool_call(
+        &self,
+        cx: ToolCx<'_>,
+        request: &mut ToolRequest,
+        next: NextTool<'_>,
+    ) -> Result<ToolOutput, HookError> {
+        if self.excepts(request.name()) {
+            return Ok(next.call(request).await?);
+        }
+        let mut counts = Counts::new();
+        // Whoever stands further out may have put something in that the model did not say.
+        if self.options.output {
+            let cleaned = self.scanner.clean_value(&mut request.arguments, &mut counts);
+            if let Err(blocked) = cleaned {
+                return Err(Error::denied(self.refuse(&cx, "the call", blocked)).into());
+            }
+            self.tell(&cx, "the call", &counts);
+        }
+        let mut output = next.call(request).await?;
+        if self.options.tool_results {
+            counts.clear();
+            match self.scanner.clean(&output.content, &mut counts) {
+                Ok(Some(clean)) => output.content = clean,
+                Ok(None) => {}
+                Err(blocked) => {
+                    let why = self.refuse(&cx, "the result", blocked);
+                    return Ok(ToolOutput::denied(format!("{why}; the tool has run")));
+                }
+            }
+            self.tell(&cx, "the result", &counts);
+        }
+        Ok(output)
+    }
+}

@@ -1,0 +1,277 @@
+//! What opens something: keys, tokens and passwords.
+
+use super::personal::{Found, at, before, joins};
+
+/// The most bytes of a key or a token that are looked at.
+pub(super) const LONGEST_TOKEN: usize = 8192;
+/// The most bytes of a private key in its armour that are looked at.
+pub(super) const LONGEST_ARMOUR: usize = 16_384;
+/// The most bytes of a password that are looked at.
+const LONGEST_PASSWORD: usize = 256;
+/// How far behind its name the value of a password may begin.
+pub(super) const REACH: usize = 16;
+
+fn in_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// How many bytes from here on fit.
+fn run(text: &[u8], start: usize, fits: impl Fn(u8) -> bool) -> usize {
+    let rest = &text[start.min(text.len())..text.len().min(start + LONGEST_TOKEN)];
+    rest.iter().take_while(|byte| fits(**byte)).count()
+}
+
+fn has_digit(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_digit)
+}
+
+/// How the keys of well-known services begin, and the least that follows.
+const PREFIXES: [(&str, usize); 26] = [
+    ("sk-", 20),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("rk_test_", 16),
+    ("pk_live_", 16),
+    ("whsec_", 16),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("AIza", 30),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghu_", 20),
+    ("ghs_", 20),
+    ("ghr_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 20),
+    ("xoxb-", 10),
+    ("xoxp-", 10),
+    ("xoxa-", 10),
+    ("xoxr-", 10),
+    ("xoxs-", 10),
+    ("xapp-", 10),
+    ("npm_", 30),
+    ("hf_", 30),
+    ("dop_v1_", 30),
+];
+
+/// Calls `each` with every stretch of bytes that tokens are made of.
+fn stretches(text: &[u8], from: usize, mut each: impl FnMut(usize, usize)) {
+    let mut here = from;
+    while here < text.len() {
+        let length = text[here..].iter().take_while(|byte| in_token(**byte)).count();
+        if length > 0 {
+            each(here, here + length);
+        }
+        here += length + 1;
+    }
+}
+
+pub(super) fn api_keys(text: &[u8], from: usize, found: Found<'_>) {
+    stretches(text, from, |begin, end| {
+        // From the back, so that the next digit is known at every place.
+        let mut digit = usize::MAX;
+        for start in (begin..end).rev() {
+            if text[start].is_ascii_digit() {
+                digit = start;
+            }
+            if !text[start].is_ascii_alphabetic() || joins(before(text, start)) {
+                continue;
+            }
+            let here = &text[start..end];
+            let known = PREFIXES.iter().find(|(prefix, _)| here.starts_with(prefix.as_bytes()));
+            let end = end.min(start + LONGEST_TOKEN);
+            if known.is_some_and(|(prefix, least)| end - start >= prefix.len() + least)
+                && digit < end
+            {
+                found(start, end);
+            }
+        }
+    });
+}
+
+pub(super) fn jwts(text: &[u8], from: usize, found: Found<'_>) {
+    stretches(text, from, |begin, end| {
+        if at(text, end) != b'.' {
+            return;
+        }
+        for start in begin.max(end.saturating_sub(LONGEST_TOKEN))..end.saturating_sub(9) {
+            if !text[start..].starts_with(b"eyJ") || joins(before(text, start)) {
+                continue;
+            }
+            // Signed ones have three parts, encrypted ones five.
+            let (mut last, mut parts) = (end, 1);
+            while parts < 5 && at(text, last) == b'.' && in_token(at(text, last + 1)) {
+                last += 1 + run(text, last + 1, in_token);
+                parts += 1;
+            }
+            if parts > 1 {
+                found(start, last.min(start + LONGEST_TOKEN));
+                return;
+            }
+        }
+    });
+}
+
+/// What follows the word for how somebody shows who he is.
+pub(super) fn bearer_tokens(text: &[u8], from: usize, found: Found<'_>) {
+    let in_token = |byte: u8| in_token(byte) || b"._~+/=".contains(&byte);
+    for word in [b"bearer".as_slice(), b"basic"] {
+        for start in from.saturating_sub(REACH)..text.len().saturating_sub(word.len()) {
+            let end = start + word.len();
+            let is_it = text[start..end].eq_ignore_ascii_case(word);
+            if !is_it || joins(before(text, start)) {
+                continue;
+            }
+            let blanks = text[end..].iter().take(3).take_while(|it| matches!(it, b' ' | b'\t'));
+            let value = end + blanks.count();
+            let length = run(text, value, in_token);
+            if value > end && value >= from && length >= 16 && has_digit(&text[value..][..length]) {
+                found(value, value + length);
+            }
+        }
+    }
+}
+
+/// Whether something of this name holds a password.
+pub(super) fn is_secret_name(name: &[u8]) -> bool {
+    const NAMES: [&str; 12] = [
+        "password",
+        "passwd",
+        "passwort",
+        "pwd",
+        "passphrase",
+        "secret",
+        "token",
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "privatekey",
+        "authkey",
+    ];
+    let plain: Vec<u8> = name
+        .iter()
+        .filter(|byte| !matches!(byte, b'_' | b'-'))
+        .map(u8::to_ascii_lowercase)
+        .collect();
+    NAMES.iter().any(|name| plain.ends_with(name.as_bytes()))
+}
+
+/// Whether a value looks like a password, and not like a word, or like what was put in the place of
+/// one.
+pub(super) fn is_secret_value(value: &[u8]) -> bool {
+    let is_replaced = value.starts_with(b"[REDACTED_")
+        || value.starts_with(b"****")
+        || value.starts_with(b"<") && value.windows(6).any(|it| it == b"_hash:");
+    if value.len() < 6 || is_replaced {
+        return false;
+    }
+    // Words are made of one kind of letters, and of few.
+    let (mut kinds, mut seen) = (0_u8, 0_u128);
+    for byte in value {
+        kinds |= match byte {
+            b'a'..=b'z' => 1,
+            b'A'..=b'Z' => 2,
+            b'0'..=b'9' => 4,
+            _ => 8,
+        };
+        seen |= 1 << (byte & 127);
+    }
+    kinds.count_ones() >= 2 && seen.count_ones() >= 5
+}
+
+/// What is assigned to something by the name of `password`.
+pub(super) fn passwords(text: &[u8], from: usize, found: Found<'_>) {
+    let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`');
+    for sign in from.saturating_sub(REACH)..text.len() {
+        if !matches!(text[sign], b'=' | b':') {
+            continue;
+        }
+        // To the left: blanks, a quote, the name.
+        let blanks = text[..sign].iter().rev().take(3).take_while(|it| **it == b' ').count();
+        let mut end = sign - blanks;
+        end -= usize::from(is_quote(before(text, end)));
+        let name = text[..end].iter().rev().take(64).take_while(|it| in_token(**it)).count();
+        if !is_secret_name(&text[end - name..end]) {
+            continue;
+        }
+        // To the right: the rest of the sign, blanks, a quote, the value.
+        let mut value = sign + 1;
+        value += usize::from(matches!(at(text, value), b'=' | b'>'));
+        value += text[value..].iter().take(3).take_while(|it| **it == b' ').count();
+        value += usize::from(is_quote(at(text, value)));
+        let fits =
+            |byte: u8| byte.is_ascii_graphic() && !is_quote(byte) && !b",;&)}".contains(&byte);
+        let rest = &text[value.min(text.len())..text.len().min(value + LONGEST_PASSWORD)];
+        let length = rest.iter().take_while(|byte| fits(**byte)).count();
+        if value >= from && is_secret_value(&rest[..length]) {
+            found(value, value + length);
+        }
+    }
+}
+
+const BEGIN: &str = "-----BEGIN";
+const END: &str = "-----END";
+
+/// A private key in its armour.
+enum Armour {
+    /// It is something else: a certificate.
+    Other,
+    /// It ends there.
+    Until(usize),
+    /// It is not all there yet.
+    Open,
+}
+
+fn armour(text: &str, start: usize) -> Armour {
+    let most = text.floor_char_boundary(start + LONGEST_ARMOUR);
+    let whole = &text[start..most];
+    let is_cut = most < text.len();
+    let label = &whole[BEGIN.len()..whole.floor_char_boundary(BEGIN.len() + 64)];
+    let Some(label_end) = label.find("-----") else {
+        return if label.len() >= 64 || is_cut { Armour::Other } else { Armour::Open };
+    };
+    if !label[..label_end].contains("PRIVATE KEY") {
+        return Armour::Other;
+    }
+    let body = BEGIN.len() + label_end + 5;
+    let ends = whole[body..].find(END).map(|it| body + it + END.len());
+    let end = ends.and_then(|end| Some(end + whole[end..].find("-----")? + 5));
+    match end {
+        Some(end) => Armour::Until(start + end),
+        None if is_cut => Armour::Until(most),
+        None => Armour::Open,
+    }
+}
+
+pub(super) fn private_keys(text: &str, from: usize, found: Found<'_>) {
+    let mut here = from;
+    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
+        here = start + BEGIN.len();
+        match armour(text, start) {
+            Armour::Until(end) => {
+                found(start, end);
+                here = end.max(here);
+            }
+            // What is not all there goes on to the end, if it is a key at all.
+            Armour::Open if text[start..].contains("PRIVATE KEY") => {
+                found(start, text.len());
+                return;
+            }
+            Armour::Open | Armour::Other => {}
+        }
+    }
+}
+
+/// Where a private key begins that is not all there yet.
+pub(super) fn open_armour(text: &str, from: usize) -> Option<usize> {
+    let mut here = from;
+    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
+        here = match armour(text, start) {
+            Armour::Open => return Some(start),
+            Armour::Until(end) => end.max(start + BEGIN.len()),
+            Armour::Other => start + BEGIN.len(),
+        };
+    }
+    None
+}

@@ -1,0 +1,298 @@
+//! What conditions and templates in options get to see, and how they are evaluated: strictly, within
+//! bounds, and with no way to anything outside.
+
+use crate::ready::Pattern;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tenure_core::context::TurnCx;
+use tenure_core::message::Message;
+use tenure_core::model::ModelRequest;
+
+/// What one evaluation may do. Whoever needs more has written a program.
+const FUEL: u64 = 100_000;
+
+/// What is seen where a turn begins.
+pub(crate) const AT_TURN: &[&str] = &["agent", "user", "variables", "state", "input", "now"];
+/// What is seen before a model call.
+pub(crate) const AT_MODEL: &[&str] =
+    &["agent", "user", "variables", "state", "input", "now", "step", "tools", "chars", "usage"];
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
+    environment
+}
+
+static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(environment);
+
+/// Refuses names that are never there. It would fail at the first call else.
+fn check(mentions: &BTreeSet<String>, seen: &[&str]) -> Result<(), String> {
+    let functions: Vec<_> = EVALUATOR.globals().map(|(name, _)| name.to_owned()).collect();
+    let known = |name: &str| seen.contains(&name) || functions.iter().any(|it| it == name);
+    match mentions.iter().find(|name| !known(name)) {
+        Some(name) => Err(format!("it mentions `{name}`, and sees only: {}", seen.join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// A strict expression, compiled once.
+pub(crate) struct Expression {
+    text: Box<str>,
+    compiled: minijinja::Expression<'static, 'static>,
+    mentions: BTreeSet<String>,
+}
+
+impl Expression {
+    /// Compiles it. The error says what is wrong, also with names that are never there.
+    pub(crate) fn compile(text: &str, seen: &[&str]) -> Result<Self, String> {
+        let compiled = EVALUATOR
+            .compile_expression_owned(text.to_owned())
+            .map_err(|error| format!("`{text}` is no expression: {error}"))?;
+        let mentions: BTreeSet<_> = compiled.undeclared_variables(false).into_iter().collect();
+        check(&mentions, seen)?;
+        Ok(Self { text: text.into(), compiled, mentions })
+    }
+
+    /// Whether it holds. What cannot be decided is an error.
+    pub(crate) fn holds(&self, moment: &Moment<'_>) -> Result<bool, String> {
+        Ok(self.value(moment)?.is_true())
+    }
+
+    /// What it comes to.
+    pub(crate) fn value(&self, moment: &Moment<'_>) -> Result<minijinja::Value, String> {
+        let seen = moment.values(&self.mentions);
+        let value = self.compiled.eval(seen);
+        match value.map_err(|error| format!("`{}` cannot be decided: {error}", self.text))? {
+            // Strictness ends at the result.
+            value if value.is_undefined() => {
+                Err(format!("`{}` cannot be decided: what it names is not there", self.text))
+            }
+            value => Ok(value),
+        }
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text).finish()
+    }
+}
+
+/// A strict template. It reads no files, includes nothing, and does a bounded amount of work.
+pub(crate) struct Template {
+    environment: Environment<'static>,
+    mentions: BTreeSet<String>,
+}
+
+const TEMPLATE: &str = "template";
+
+impl Template {
+    /// Compiles it. The error says what is wrong, also with names that are never there.
+    pub(crate) fn compile(text: &str, seen: &[&str]) -> Result<Self, String> {
+        let mut environment = environment();
+        let compiled = environment.add_template_owned(TEMPLATE, text.to_owned());
+        compiled.map_err(|error| format!("it is no template: {error}"))?;
+        let template = environment.get_template(TEMPLATE).map_err(|error| error.to_string())?;
+        let mentions: BTreeSet<_> = template.undeclared_variables(false).into_iter().collect();
+        check(&mentions, seen)?;
+        Ok(Self { environment, mentions })
+    }
+
+    /// What it says now.
+    pub(crate) fn render(&self, moment: &Moment<'_>) -> Result<String, String> {
+        let template = self.environment.get_template(TEMPLATE);
+        let rendered = template.and_then(|it| it.render(moment.values(&self.mentions)));
+        rendered.map_err(|error| format!("the template cannot be rendered: {error}"))
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Template").field("mentions", &self.mentions).finish_non_exhaustive()
+    }
+}
+
+/// A moment of a turn, as conditions and templates see it.
+pub(crate) struct Moment<'a> {
+    pub(crate) cx: TurnCx<'a>,
+    pub(crate) input: &'a str,
+    pub(crate) request: Option<&'a ModelRequest>,
+}
+
+impl<'a> Moment<'a> {
+    /// The beginning of a turn.
+    pub(crate) fn of_turn(cx: TurnCx<'a>, input: &'a str) -> Self {
+        Self { cx, input, request: None }
+    }
+
+    /// A model call that is about to be made.
+    pub(crate) fn of_request(cx: TurnCx<'a>, request: &'a ModelRequest) -> Self {
+        Self { cx, input: said(request), request: Some(request) }
+    }
+
+    /// Only what is mentioned is looked at.
+    fn values(&self, mentions: &BTreeSet<String>) -> minijinja::Value {
+        let mut seen = Map::new();
+        for name in mentions {
+            if let Some(value) = self.look(name) {
+                seen.insert(name.clone(), value);
+            }
+        }
+        minijinja::Value::from(minijinja::value::Serde(seen))
+    }
+
+    fn look(&self, name: &str) -> Option<Value> {
+        let cx = &self.cx;
+        Some(match name {
+            "agent" => json!({ "name": cx.config().name }),
+            "user" => user_of(cx).unwrap_or_default().into(),
+            "variables" => match cx.chat_variables() {
+                Some(variables) => variables.all().into_iter().collect(),
+                None => json!({}),
+            },
+            "state" => cx.state_values().into_iter().collect(),
+            "input" => self.input.into(),
+            "now" => now_as_json(SystemTime::now()),
+            "step" => cx.step_number().into(),
+            "tools" => self.request?.tools.iter().map(|tool| json!(&*tool.name)).collect(),
+            "chars" => chars_of(self.request?).into(),
+            "usage" => {
+                let usage = cx.usage();
+                json!({
+                    "input": usage.input,
+                    "output": usage.output,
+                    "total": usage.total(),
+                    "cost": usage.cost.usd(),
+                })
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// What the user said last.
+pub(crate) fn said(request: &ModelRequest) -> &str {
+    let mut last = "";
+    for message in request.messages.iter() {
+        if let Message::User { text } = message {
+            last = text;
+        }
+    }
+    last
+}
+
+/// How many characters a model gets to read: instruction and messages.
+pub(crate) fn chars_of(request: &ModelRequest) -> usize {
+    let instruction = request.instruction.as_deref().map_or(0, |text| text.chars().count());
+    let messages = request.messages.iter().map(|message| {
+        let calls = message.calls().iter().map(|call| call.arguments.chars().count());
+        message.text().chars().count() + calls.sum::<usize>()
+    });
+    instruction + messages.sum::<usize>()
+}
+
+/// Who the turn is for: as the chat says, else as the orchestrator does.
+pub(crate) fn user_of(cx: &TurnCx<'_>) -> Option<String> {
+    let in_chat = cx.chat_variables().and_then(|variables| variables.get("user_id"));
+    let user = match in_chat {
+        Some(Value::String(user)) => user,
+        Some(Value::Null) | None => cx.context()?.user_id().to_owned(),
+        Some(other) => other.to_string(),
+    };
+    (!user.is_empty()).then_some(user)
+}
+
+/// A pattern that is written in Rust.
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
+    let text: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
+        text.into_deserializer();
+    Pattern::deserialize(text).map_err(|error| error.to_string())
+}
+
+/// A time in UTC, in parts and as texts.
+pub(crate) fn now_as_json(now: SystemTime) -> Value {
+    let unix = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (days, rest) = (unix / 86_400, unix % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let weekdays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    let time = format!("{hour:02}:{minute:02}:{second:02}");
+    json!({
+        "iso": format!("{date}T{time}Z"),
+        "date": date,
+        "time": time,
+        "year": year,
+        "month": month,
+        "day": day,
+        "hour": hour,
+        "minute": minute,
+        "second": second,
+        "weekday": weekdays[(days % 7) as usize],
+        "unix": unix,
+    })
+}
+
+/// The date that is so many days after 1970-01-01.
+fn civil(days: u64) -> (u64, u64, u64) {
+    // Counted in eras of 400 years that begin in March, so that leap days come last.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, turned) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + turned, month, date)
+}
+
+/// The first `most` characters of a text.
+pub(crate) fn first_chars(text: &str, most: usize) -> &str {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => &text[..at],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_time_is_told_in_utc() {
+        let at = |secs| now_as_json(UNIX_EPOCH + Duration::from_secs(secs));
+        assert_eq!(at(0)["iso"], "1970-01-01T00:00:00Z");
+        assert_eq!(at(0)["weekday"], "Thursday");
+        assert_eq!(at(951_782_400)["date"], "2000-02-29");
+        assert_eq!(at(951_868_799)["iso"], "2000-02-29T23:59:59Z");
+        assert_eq!(at(1_709_164_800)["date"], "2024-02-29");
+        assert_eq!(at(1_709_251_200)["date"], "2024-03-01");
+        assert_eq!(at(4_102_444_799)["iso"], "2099-12-31T23:59:59Z");
+        assert_eq!(at(1_794_830_400)["weekday"], "Monday");
+    }
+
+    #[test]
+    fn what_is_never_there_is_refused_before_it_is_asked() {
+        let refused = Expression::compile("inpt == 'x'", AT_TURN).unwrap_err();
+        assert!(refused.contains("`inpt`") && refused.contains("input"), "{refused}");
+        assert!(Expression::compile("input ==", AT_TURN).is_err());
+        assert!(Expression::compile("range(3) | length == input | length", AT_TURN).is_ok());
+        assert!(Template::compile("{{ step }}", AT_TURN).is_err());
+        assert!(Template::compile("{{ step }}", AT_MODEL).is_ok());
+    }
+
+    #[test]
+    fn a_template_reaches_nothing_outside() {
+        for reach in ["{% include 'secret.txt' %}", "{% import 'x' as x %}", "{% extends 'x' %}"] {
+            assert!(Template::compile(reach, AT_MODEL).is_err(), "{reach}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Hooks around calls.
+
+mod breaker;
+mod cache;
+mod fallback;
+mod limits;
+mod retry;
+mod support;
+mod timeout;
+mod tool_errors;
+mod tool_retry;

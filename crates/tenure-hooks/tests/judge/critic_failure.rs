@@ -1,0 +1,96 @@
+//! What happens if a critic cannot do its work.
+
+use crate::support::*;
+use std::time::Duration;
+use tenure_core::agent::Agent;
+use tenure_core::{CancelToken, ErrorKind, Outcome};
+
+use tenure_core::hook::IntoRegistration;
+use tenure_core::model::{ModelError, ModelErrorKind};
+
+use tenure_hooks::critic::{Critic, OnFailure};
+use tenure_models::{Failing, Hanging, Scripted};
+
+#[tokio::test]
+async fn a_verdict_that_cannot_be_read_is_asked_for_once_more() {
+    let critic = Heard::says(["I like it.", APPROVE]);
+    let agent = Agent::builder("a")
+        .model(Scripted::new(["fine"]))
+        .with_lifecycle(Critic::new(critic.clone()));
+    assert_eq!(ask(agent, "hello").await.unwrap().output(), "fine");
+    let (_, messages) = critic.asked(1);
+    assert_eq!(messages[1], "I like it.");
+    assert!(messages[2].contains("cannot be read"), "{messages:?}");
+}
+
+#[tokio::test]
+async fn one_that_still_cannot_be_read_denies_or_lets_pass() {
+    let run = async |then| {
+        let critic = Heard::says(["I like it.", "Really!", APPROVE]);
+        let hook = Critic::new(critic.clone()).on_failure(then);
+        let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(hook);
+        let result = ask(agent, "hello").await;
+        assert_eq!(critic.times(), 2, "once more, and no more");
+        result
+    };
+    let error = run(OnFailure::Deny).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.to_string().contains("its verdict cannot be read"), "{error}");
+    assert_eq!(run(OnFailure::Continue).await.unwrap().output(), "fine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_critic_that_fails_hangs_or_panics_denies() {
+    let run = async |critic: Critic| {
+        let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(critic);
+        ask(agent, "hello").await
+    };
+    let error = run(Critic::new(Failing::new(ModelErrorKind::Overloaded))).await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("could not be judged"), "{error}");
+    let error = run(Critic::new(Hanging::new()).timeout(Duration::from_secs(7))).await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("within 7s"), "{error}");
+    let error = run(Critic::new(Scripted::empty().panics("boom"))).await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("boom"), "{error}");
+    let passing = Critic::new(Hanging::new()).on_failure(OnFailure::Continue);
+    assert_eq!(run(passing).await.unwrap().output(), "fine");
+}
+
+#[tokio::test]
+async fn a_panel_without_critics_lets_nothing_pass() {
+    let agent =
+        Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(Critic::panel([]));
+    assert!(ask(agent, "hello").await.unwrap_err().is_denied());
+}
+
+#[tokio::test]
+async fn a_creator_that_fails_is_not_judged_and_its_error_is_its_own() {
+    let critic = Heard::says([APPROVE]);
+    let agent = Agent::builder("a")
+        .model(Scripted::empty().error(ModelErrorKind::Overloaded, "too busy"))
+        .with_lifecycle(Critic::new(critic.clone()));
+    let error = ask(agent, "hello").await.unwrap_err();
+    assert_eq!(error.model_error().map(ModelError::kind), Some(ModelErrorKind::Overloaded));
+    assert_eq!(critic.times(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_turn_is_cancelled_and_not_denied() {
+    let hook = Critic::new(Hanging::new()).on_failure(OnFailure::Continue);
+    let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(hook);
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    let token = CancelToken::new();
+    let turn = agent.request("hello").cancel_on(&token).run();
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        token.cancel();
+    };
+    let (result, ()) = tokio::join!(turn, cancel);
+    assert_eq!(result.unwrap_err().outcome(), Outcome::Cancelled);
+    agent.shutdown().await;
+}
+
+#[test]
+fn a_critic_is_no_guard_that_children_would_have_too() {
+    assert!(!Critic::new(Hanging::new()).into_registration().is_guard());
+}

@@ -1,0 +1,7 @@
+//! Hooks that keep things private, and hooks that ask people.
+
+mod approval;
+mod approval_resume;
+mod pii;
+mod safety;
+mod support;

@@ -1,0 +1,52 @@
+//! Tools that hooks bring along, and hooks at the end of a turn.
+
+#[cfg(feature = "tools")]
+mod file_search;
+mod format;
+mod notify;
+mod save;
+#[cfg(feature = "tools")]
+mod shell;
+#[cfg(feature = "network")]
+mod webhook;
+
+use serde_json::Value;
+use tenure_core::agent::{Agent, AgentBuilder};
+use tenure_core::message::{Message, ToolResult};
+use tenure_core::{Error, hook::IntoRegistration};
+use tenure_hooks::ready::{self, Bench, Refusal};
+use tenure_models::Scripted;
+
+/// An agent whose model calls a tool once, and then is done.
+fn calling(tool: &str, arguments: Value) -> AgentBuilder {
+    Agent::builder("a").model(Scripted::empty().call(tool, arguments).text("done"))
+}
+
+/// What a tool said to the one call that an agent makes.
+async fn result_of(agent: AgentBuilder, hook: impl IntoRegistration) -> ToolResult {
+    let agent = agent.with_lifecycle(hook).build().unwrap();
+    let report = agent.scoped(async |agent| agent.run("go").await).await.unwrap();
+    results(report.history().iter()).pop().expect("a tool was called")
+}
+
+fn results<'a>(history: impl Iterator<Item = &'a Message>) -> Vec<ToolResult> {
+    let result = |message: &Message| match message {
+        Message::Tool(result) => Some(result.clone()),
+        _ => None,
+    };
+    history.filter_map(result).collect()
+}
+
+/// The agent's answer, and what failed on the way without changing it.
+async fn run(agent: AgentBuilder, input: &str) -> Result<(String, Vec<String>), Error> {
+    let agent = agent.build().unwrap();
+    let report = agent.scoped(async |agent| agent.run(input).await).await?;
+    let failures = report.failures.iter().map(ToString::to_string).collect();
+    Ok((report.output().to_owned(), failures))
+}
+
+/// Why options are refused.
+fn refused(hook: &str, with: Value) -> Refusal {
+    let made = ready::find(hook).unwrap().make(&with, &Bench::new());
+    made.expect_err("these options make no sense")
+}

@@ -1,0 +1,9 @@
+//! Hooks that only watch.
+
+mod log;
+mod metrics;
+mod receiver;
+mod rotel;
+mod telemetry;
+mod telemetry_fails;
+mod usage;

@@ -1,0 +1,7 @@
+def pay(amount: int) -> str:
+    """Pays.
+
+    Args:
+        amount: how much
+    """
+    return f"paid {amount}"

@@ -1,0 +1,7 @@
+def look(what: str) -> str:
+    """Looks something up.
+
+    Args:
+        what: what to look up
+    """
+    return f"{what}: 42"
