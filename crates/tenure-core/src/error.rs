@@ -181,6 +181,14 @@ impl Error {
         self.change(|repr| repr.report = Some(report))
     }
 
+    /// Says that this is the failure of the call, and not of the wrap that returns it: the wrap speaks
+    /// for a model that it did not ask, or did not wait for.
+    #[must_use]
+    pub fn of_the_call(self) -> Self {
+        self.mark_as_passed_on();
+        self
+    }
+
     pub(crate) fn mark_as_passed_on(&self) {
         self.0.passed_on.store(true, Ordering::Relaxed);
     }

@@ -32,12 +32,12 @@
 //! ```
 
 pub use tenure_core::*;
-pub use tenure_macros::{lifecycle, tool};
-#[doc(inline)]
-pub use tenure_models as models;
 #[cfg(feature = "hooks")]
 #[doc(inline)]
 pub use tenure_hooks as hooks;
+pub use tenure_macros::{lifecycle, tool};
+#[doc(inline)]
+pub use tenure_models as models;
 #[cfg(feature = "store")]
 #[doc(inline)]
 pub use tenure_store as store;
@@ -84,6 +84,10 @@ mod guide {
     mod faq {}
     #[doc = include_str!("../../../docs/figures.md")]
     mod figures {}
+    #[doc = include_str!("../../../docs/hooks-reference.md")]
+    mod hooks_reference {}
+    #[doc = include_str!("../../../docs/ready-made-hooks.md")]
+    mod ready_made_hooks {}
     #[doc = include_str!("../../../docs/hooks-in-files.md")]
     mod hooks_in_files {}
     #[doc = include_str!("../../../docs/migrating.md")]

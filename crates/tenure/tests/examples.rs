@@ -209,10 +209,21 @@ const SURVIVE: (&str, &[&str]) = (
     ],
 );
 
+/// The example that needs the ready-made hooks.
+const READY_MADE: (&str, &[&str]) = (
+    "14_ready_made",
+    &[
+        "tool: Denied: Tool 'read' not authorized",
+        "tool: Ok: contents of notes.txt",
+        "model calls that answered: 3",
+    ],
+);
+
 #[test]
 fn every_example_runs_and_prints_what_it_promises() {
     let survive = cfg!(feature = "store").then_some(&SURVIVE);
-    for (name, lines) in EXAMPLES.iter().chain(survive) {
+    let ready_made = cfg!(feature = "hooks").then_some(&READY_MADE);
+    for (name, lines) in EXAMPLES.iter().chain(survive).chain(ready_made) {
         let output = run(name);
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -290,7 +301,7 @@ fn no_example_is_left_out_here() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
-    let others = [REMOTE, SURVIVE.0].map(str::to_owned);
+    let others = [REMOTE, SURVIVE.0, READY_MADE.0].map(str::to_owned);
     let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).chain(others).collect();
     assert_eq!(written, listed);
 }

@@ -90,9 +90,12 @@ const EIGHT: [&str; 8] =
 fn options(name: &str) -> Option<Value> {
     const MANY: u64 = 1_000_000_000;
     Some(match name {
-        "rate_limit" => json!({ "requests": MANY, "per": "1s" }),
-        "quota" => json!({ "requests": MANY, "per": "1h" }),
-        "call_limit" => json!({ "model": { "run": MANY }, "tool": { "run": MANY } }),
+        "rate_limit" => json!({ "calls": MANY, "every": "1s" }),
+        "quota" => json!({ "requests": MANY, "window": "1h" }),
+        "dry_run" => json!({ "except": ["*"] }),
+        "log" => json!({ "to": "file", "file": "log.jsonl" }),
+        // It tells of nothing that goes well.
+        "notify" => json!({ "command": ["true"], "on": ["failed"] }),
         _ => return None,
     })
 }
@@ -103,8 +106,8 @@ fn inherent(name: &str) -> Option<&'static str> {
         "cache" => "the request is made canonical and hashed",
         "window" | "clear_tool_results" => "new messages are tokenised",
         "pii" | "safety" => "every text is searched",
-        "audit" | "log" | "save" => "a line is written to a file",
-        "notify" => "a program is started",
+        "audit" => "two lines are hashed, written to a file and waited for",
+        "critic" => "a model is asked",
         _ => return None,
     })
 }

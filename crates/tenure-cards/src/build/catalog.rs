@@ -128,10 +128,6 @@ impl HookCatalog {
         let registration = ready.make(with, &makings).map_err(CatalogError::Option)?;
         Ok(Made { registration, said: makings.into_said() })
     }
-
-    pub(super) fn root(&self) -> &Path {
-        self.supplies.root()
-    }
 }
 
 impl From<&HookRegistry> for HookCatalog {

@@ -209,9 +209,7 @@ impl Entries {
                 let own = own.role(role).named(declared.name.clone());
                 (hook(own), command.written.join(" "))
             }
-            Run::Use { name, with, places } => {
-                let file = hosts.catalog.root().join(source.path());
-                let dir = file.parent().unwrap_or(hosts.catalog.root());
+            Run::Use { name, with, places, dir } => {
                 let made = hosts.catalog.make(name, with, dir, self.model.as_deref());
                 let Made { registration, said } = match made {
                     Ok(made) => made,

@@ -336,7 +336,8 @@ impl SpecScope<'_, '_> {
             self.reader.problem_help(Code::UnknownUse, node.span, message, help);
             return (Some(name), None);
         }
-        (Some(name.clone()), Some(Run::Use { name, with, places }))
+        let dir = self.origin.dir.to_owned();
+        (Some(name.clone()), Some(Run::Use { name, with, places, dir }))
     }
 }
 

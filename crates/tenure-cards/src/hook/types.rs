@@ -92,6 +92,8 @@ pub enum Run {
         with: Value,
         /// Where each part of that is written.
         places: Places,
+        /// The folder that paths in it start from: the file's.
+        dir: PathBuf,
     },
 }
 

@@ -9,7 +9,8 @@ use crate::hook::ToolHookSet;
 
 /// What each ready-made hook takes by `with`.
 fn options() -> Vec<Value> {
-    let taken = |name: &str| json!({ "properties": { "use": { "const": name } }, "required": ["use"] });
+    let taken =
+        |name: &str| json!({ "properties": { "use": { "const": name } }, "required": ["use"] });
     let options = ready::all().map(|(_, hook)| {
         let with = json!({ "$ref": format!("#/$defs/with_{}", hook.name()) });
         json!({ "if": taken(hook.name()), "then": { "properties": { "with": with } } })

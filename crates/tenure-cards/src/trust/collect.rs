@@ -102,8 +102,8 @@ impl Collector<'_> {
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
-                Run::Use { name: used_name, with, .. } => {
-                    self.ready_made(used_name, with, &used, source);
+                Run::Use { name: used_name, with, dir, .. } => {
+                    self.ready_made(used_name, with, &used, dir);
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
                     let written = sha256_hex(source.slice(hook.span).as_bytes());

@@ -2,13 +2,13 @@
 
 use super::ItemKind;
 use super::collect::Collector;
-use crate::source::Source;
 use serde_json::Value;
+use std::path::Path;
 use tenure_hooks::ready;
 
 impl Collector<'_> {
     /// Adds what a ready-made hook names: models, commands, addresses; and what it lets a model do.
-    pub(super) fn ready_made(&mut self, name: &str, with: &Value, used: &str, source: &Source) {
+    pub(super) fn ready_made(&mut self, name: &str, with: &Value, used: &str, dir: &Path) {
         let Some(hook) = ready::find(name) else { return };
         let allows = match name {
             "shell" => Some("the model may run commands, as you, after the hook's own guard"),
@@ -36,14 +36,32 @@ impl Collector<'_> {
                 ("command", Value::Array(words)) => {
                     let argv: Vec<String> =
                         words.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect();
-                    let root = &self.loaded.project.root;
-                    let file = root.join(source.path());
-                    let dir = file.parent().unwrap_or(root).to_owned();
-                    self.program(&argv, &dir, &used);
+                    self.program(&argv, dir, &used);
                 }
                 _ => {}
             }
         }
+        let mut variables = Vec::new();
+        environment(with, &mut variables);
+        for (field, variable) in variables {
+            self.environment(variable, &format!("`{field}` of the hook {name}"), &used);
+        }
+    }
+}
+
+/// Every variable of the environment that is named: by a field that says so.
+fn environment<'v>(value: &'v Value, found: &mut Vec<(&'v str, &'v str)>) {
+    for (field, inner) in value.as_object().into_iter().flatten() {
+        match inner {
+            Value::String(variable) if field.ends_with("_env") => found.push((field, variable)),
+            Value::Array(several) if field.ends_with("_env") => {
+                found.extend(several.iter().filter_map(|it| Some((&**field, it.as_str()?))));
+            }
+            inner => environment(inner, found),
+        }
+    }
+    for inner in value.as_array().into_iter().flatten() {
+        environment(inner, found);
     }
 }
 

@@ -197,7 +197,7 @@ fn hooks_are_typed_in_the_order_of_the_file() {
     assert_eq!(hooks[4].backoff.map(|it| it.as_millis()), Some(50));
     assert_eq!(hooks[5].on, On::Own);
     match (&hooks[1].run, &hooks[5].run) {
-        (Run::Python(stop), Run::Use { name, with }) => {
+        (Run::Python(stop), Run::Use { name, with, .. }) => {
             assert_eq!(stop.function.takes, [Arc::from("ctx"), Arc::from("reason")]);
             assert_eq!((&*stop.function.name, stop.function.style), ("stop", Style::Sync));
             assert_eq!(name, "retry");

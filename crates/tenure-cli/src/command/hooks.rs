@@ -55,7 +55,7 @@ fn page(hook: &Ready) -> String {
     let mut text = format!("{}\n  {}\n", paint(BOLD, about.name), about.summary);
     let mut fact = |name: &str, value: String| {
         if !value.is_empty() {
-            text.push_str(&format!("\n  {} {value}", paint(DIM, &format!("{name}:"))));
+            text.push_str(&format!("\n  {} {value}", paint(DIM, format!("{name}:"))));
         }
     };
     if let Some(sample) = hook.sample() {
@@ -86,7 +86,7 @@ fn page(hook: &Ready) -> String {
             (Some(default), false) => format!(", by default {default}"),
             (None, false) => String::new(),
         };
-        let kind = paint(DIM, &format!("({}{default})", row.kind));
+        let kind = paint(DIM, format!("({}{default})", row.kind));
         text.push_str(&format!("  {}  {kind}\n      {}\n", row.name, row.about));
     }
     text.push_str(&format!("\n{}\n", paint(BOLD, "in a card")));

@@ -45,7 +45,7 @@ fn every_example_is_checked_explained_and_run_offline() {
         let name = hook.name();
         let sandbox = project(name);
         let checked = sandbox.run(&["check", "agent.md"]);
-        if checked.code != 0 {
+        if checked.code != Some(0) {
             wrong.push(format!("{name}: check: {}{}", checked.stdout, checked.stderr));
             continue;
         }
@@ -62,7 +62,7 @@ fn every_example_is_checked_explained_and_run_offline() {
         }
         for line in expected.lines().filter(|line| !line.trim().is_empty()) {
             if !said.contains(line.trim()) {
-                wrong.push(format!("{name}: run ({}) lacks {line:?}:\n{said}", ran.code));
+                wrong.push(format!("{name}: run ({:?}) lacks {line:?}:\n{said}", ran.code));
             }
         }
     }
@@ -74,7 +74,7 @@ fn options_are_checked_with_their_place() {
     let card = "---\nname: a\nhooks:\n  - use: timeout\n    with:\n      model: 20\n---\nx\n";
     let sandbox = Sandbox::with(&[("a.md", card)]);
     let checked = sandbox.run(&["check", "a.md"]);
-    assert_eq!(checked.code, 3, "{}", checked.stdout);
+    assert_eq!(checked.code, Some(3), "{}", checked.stdout);
     assert!(checked.stdout.contains("T0319"), "{}", checked.stdout);
     assert!(checked.stdout.contains("a.md:6:"), "{}", checked.stdout);
     assert!(
@@ -94,7 +94,7 @@ fn an_order_that_cannot_work_is_found_by_check() {
         "---\nname: a\nhooks:\n  - { use: cache, after: [retry] }\n  - { use: retry }\n---\nx\n";
     let sandbox = Sandbox::with(&[("a.md", card)]);
     let checked = sandbox.run(&["check", "a.md"]);
-    assert_eq!(checked.code, 3, "{}", checked.stdout);
+    assert_eq!(checked.code, Some(3), "{}", checked.stdout);
     assert!(checked.stdout.contains("`cache` has to stand before `retry`"), "{}", checked.stdout);
 }
 
@@ -106,7 +106,7 @@ fn a_critic_that_is_the_creator_is_a_warning() {
     );
     let sandbox = Sandbox::with(&[("a.md", &card)]);
     let checked = sandbox.run(&["check", "a.md"]);
-    assert_eq!(checked.code, 0, "{}", checked.stdout);
+    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
     assert!(checked.stdout.contains("T0909"), "{}", checked.stdout);
 }
 
@@ -115,7 +115,7 @@ fn what_a_hook_would_reach_is_part_of_trust() {
     let card = "---\nname: a\nhooks:\n  - { use: fallback, with: { models: [openai.gpt-4.1-mini] } }\n  - { use: notify, with: { command: [\"./tell.sh\"] } }\n  - { use: shell }\n---\nx\n";
     let sandbox = Sandbox::with(&[("a.md", card), ("tell.sh", "#!/bin/sh\ntrue\n")]);
     let ran = sandbox.run(&["run", "a.md", "-m", "x"]);
-    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
     for part in ["openai requests go to", "./tell.sh", "the model may run commands"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
@@ -125,7 +125,7 @@ fn what_a_hook_would_reach_is_part_of_trust() {
 fn the_program_lists_hooks_and_what_each_takes() {
     let sandbox = Sandbox::new();
     let list = sandbox.run(&["hooks"]);
-    assert_eq!(list.code, 0);
+    assert_eq!(list.code, Some(0));
     for (_, hook) in ready::all() {
         assert!(list.stdout.contains(hook.about().summary), "{}", hook.name());
     }
@@ -137,6 +137,6 @@ fn the_program_lists_hooks_and_what_each_takes() {
     let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert!(json["options"]["properties"]["attempts"].is_object(), "{json}");
     let unknown = sandbox.run(&["hooks", "retri"]);
-    assert_eq!(unknown.code, 1);
+    assert_eq!(unknown.code, Some(1));
     assert!(unknown.stderr.contains("did you mean `retry`?"), "{}", unknown.stderr);
 }

@@ -30,14 +30,8 @@ fn bounded<'a>(
     request: &'a ModelRequest,
 ) -> Bounded<'a, Result<ModelResponse, ModelError>> {
     let blueprint = &cx.site.inner.blueprint;
-    let call = model_of(cx, request).call(request, ModelCx::new(cx));
-    Bounded::new(call, cx.site, cx.clock, &blueprint.model_bounds)
-}
-
-/// The model that answers: the agent's own, unless a hook has chosen another.
-#[inline]
-fn model_of<'a>(cx: Cx<'a>, request: &'a ModelRequest) -> &'a dyn Model {
-    &**request.model().unwrap_or(&cx.site.inner.blueprint.model)
+    let (model, bounds) = request.answered_by(&blueprint.model, &blueprint.model_bounds);
+    Bounded::new(model.call(request, ModelCx::new(cx)), cx.site, cx.clock, bounds)
 }
 
 /// The same with somebody watching, or with a step log to serve it from.
@@ -51,7 +45,7 @@ async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, E
     );
     let result = match cx.site.steps() {
         Some(scope) => {
-            let name = model_of(cx, request).name();
+            let name = request.model().unwrap_or(&cx.site.inner.blueprint.model).name();
             let (input, parts) = request_fingerprint(request);
             let key = scope.key("model", name, input).with_detail(parts);
             as_step(cx, scope, key, call(cx, request)).await

@@ -34,6 +34,7 @@ pub(crate) struct Entry {
     policies: [Policy; 11],
     transition: Option<(PhasePattern, PhasePattern)>,
     text: Text,
+    innermost: bool,
 }
 
 impl Entry {
@@ -133,6 +134,10 @@ impl Chain {
             if point == Point::AfterModel {
                 calls.sort_by_key(|at| entries[*at].inherited);
             }
+            if order::WRAPS.contains(&point) {
+                // A parent's guards are next to the effect, and then the agent's own.
+                calls.sort_by_key(|at| (entries[*at].inherited, entries[*at].innermost));
+            }
             calls.into_iter().map(|at| at as u16).collect()
         });
         let mask = entries.iter().fold(Points::NONE, |mask, entry| mask | entry.points);
@@ -192,6 +197,7 @@ fn entry(
         transition,
         again,
         text,
+        stands,
         ..
     } = registration;
     if limit.is_some_and(|limit| limit.is_zero()) {
@@ -260,6 +266,7 @@ fn entry(
         policies,
         transition,
         text,
+        innermost: stands.innermost,
         again,
     }
 }

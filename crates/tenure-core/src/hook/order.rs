@@ -1,6 +1,6 @@
 //! The order of entries: origin, then `order`, then as registered, bent by `before` and `after`.
 
-use super::{Point, Points, Registration};
+use super::{Point, Registration};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,8 +20,6 @@ enum Why {
     Asked,
     /// The hook itself needs it.
     Kind,
-    /// It is a guard, and guards judge last.
-    Innermost,
 }
 
 /// Adds what hooks need of each other, whoever registered them.
@@ -34,18 +32,36 @@ fn needed(entries: &[(Arc<str>, Registration)], edges: &mut Vec<Edge>) {
             if it.kind.is_some_and(|kind| own.stands.inside.contains(&kind)) {
                 edges.push(Edge { first: other, then: at, moves: at, why: Why::Kind });
             }
-            let wraps = Points::from(Point::WrapModelCall).with(Point::WrapToolCall);
-            let shared = |point| own.points.contains(point) && it.points.contains(point);
-            if own.stands.innermost
-                && !it.stands.innermost
-                && !it.observes
-                && wraps.iter().any(shared)
-            {
-                edges.push(Edge { first: other, then: at, moves: at, why: Why::Innermost });
-            }
         }
     }
 }
+
+/// What is innermost is called last at wraps, wherever else it stands. Whoever asks to be called behind
+/// it there asks for what cannot be.
+fn refuse_behind_guards(
+    entries: &[(Arc<str>, Registration)],
+    edges: &[Edge],
+    problems: &mut Vec<String>,
+) {
+    for edge in edges {
+        let ((first, guard), (then, other)) = (&entries[edge.first], &entries[edge.then]);
+        let shared = |point| guard.points.contains(point) && other.points.contains(point);
+        if guard.stands.innermost
+            && !other.stands.innermost
+            && !other.observes
+            && WRAPS.into_iter().any(shared)
+        {
+            problems.push(format!(
+                "the hooks cannot be put in order: `{first}` judges what is really done, so \
+                 `{then}` has to stand before it; take the `before` or `after` away that \
+                 contradicts this"
+            ));
+        }
+    }
+}
+
+/// The points that are wrapped around a call.
+pub(super) const WRAPS: [Point; 2] = [Point::WrapModelCall, Point::WrapToolCall];
 
 /// Says why entries cannot be put in order.
 fn contradiction(entries: &[(Arc<str>, Registration)], edges: &[Edge], cycle: &[usize]) -> String {
@@ -67,9 +83,6 @@ fn contradiction(entries: &[(Arc<str>, Registration)], edges: &[Edge], cycle: &[
         let line = match edge.why {
             Why::Asked => format!("`{first}` is asked to stand before `{then}`"),
             Why::Kind => format!("`{first}` has to stand before `{then}` by what it does"),
-            Why::Innermost => {
-                format!("`{then}` judges what is really done, so `{first}` has to stand before it")
-            }
         };
         if !said.contains(&line) {
             said.push(line);
@@ -118,6 +131,7 @@ pub(super) fn resolve(
     }
 
     needed(&entries, &mut edges);
+    refuse_behind_guards(&entries, &edges, problems);
 
     let pairs: Vec<_> = edges.iter().map(|edge| (edge.first, edge.then)).collect();
     match sort(entries.len(), &pairs).map(|sorted| moved(entries.len(), &edges).unwrap_or(sorted)) {

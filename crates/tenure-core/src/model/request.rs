@@ -1,12 +1,14 @@
 //! What is sent to a model.
 
 use super::Model;
+use crate::kernel::Bounds;
 use crate::message::{History, HistoryDefect, Message};
 use crate::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A request to a model.
 ///
@@ -32,6 +34,21 @@ struct Wishes {
     persist: bool,
     /// That this model answers, in place of the agent's.
     model: Option<Arc<dyn Model>>,
+    /// That the model answers within this time.
+    bounds: Option<Bounds>,
+}
+
+impl Wishes {
+    #[cold]
+    fn answered_by<'a>(
+        &'a self,
+        model: &'a Arc<dyn Model>,
+        bounds: &'a Bounds,
+    ) -> (&'a dyn Model, &'a Bounds) {
+        let own =
+            self.bounds.as_ref().filter(|own| bounds.limit.is_none_or(|it| own.limit < Some(it)));
+        (&**self.model.as_ref().unwrap_or(model), own.unwrap_or(bounds))
+    }
 }
 
 impl fmt::Debug for Wishes {
@@ -60,6 +77,27 @@ impl ModelRequest {
     /// request as they would any other.
     pub fn use_model(&mut self, model: Arc<dyn Model>) {
         self.wishes.get_or_insert_default().model = Some(model);
+    }
+
+    /// The most time that the model may take for this request, if that is less than it has anyway. A
+    /// call that takes longer fails as a time-out, which is on record like any other failure.
+    pub fn limit(&mut self, limit: Duration) {
+        let wishes = self.wishes.get_or_insert_default();
+        let earlier = wishes.bounds.and_then(|bounds| bounds.limit);
+        wishes.bounds = Some(Bounds::begin(earlier.map_or(limit, |earlier| earlier.min(limit))));
+    }
+
+    /// The model that answers, and what it is held to.
+    #[inline]
+    pub(crate) fn answered_by<'a>(
+        &'a self,
+        model: &'a Arc<dyn Model>,
+        bounds: &'a Bounds,
+    ) -> (&'a dyn Model, &'a Bounds) {
+        match &self.wishes {
+            None => (&**model, bounds),
+            Some(wishes) => wishes.answered_by(model, bounds),
+        }
     }
 
     /// The model that is to answer in place of the agent's own, if a hook has chosen one.

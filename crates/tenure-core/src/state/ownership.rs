@@ -145,6 +145,8 @@ mod tests {
             ("_temp", StateOwnership::Agent),
             ("history", StateOwnership::Memory),
             ("facts", StateOwnership::Memory),
+            ("memory/quota/user:ada", StateOwnership::Memory),
+            ("memory_of", StateOwnership::Agent),
             ("trace_id", StateOwnership::Orchestrator),
             ("config", StateOwnership::Shared),
             ("unknown", StateOwnership::Agent),

@@ -259,10 +259,12 @@ fn g2_a_hook_stands_around_and_within_the_kinds_it_names_if_they_are_there() {
 }
 
 #[test]
-fn g2_a_guard_that_is_innermost_stands_within_all_but_observers() {
+fn g2_a_guard_that_is_innermost_is_called_last_at_wraps() {
     let guard = || wrap("guard").innermost();
     assert_eq!(order([guard(), wrap("a"), wrap("b")]).unwrap(), ["a", "b", "guard"]);
-    assert_eq!(order([guard(), wrap("watch").observes()]).unwrap(), ["guard", "watch"]);
+    assert_eq!(order([guard(), wrap("watch").observes()]).unwrap(), ["watch", "guard"]);
+    let watches = wrap("watch").observes().after("guard");
+    assert!(order([guard(), watches]).is_ok(), "one that watches may ask for what it likes");
     let two = order([wrap("first").innermost(), guard(), wrap("a")]).unwrap();
     assert_eq!(two, ["a", "first", "guard"]);
 }

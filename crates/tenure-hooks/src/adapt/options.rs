@@ -144,7 +144,6 @@ impl Options for AdaptOptions {
         peers: &[],
         example: r#"{
             "goals": { "latency_p95": "2s", "error_rate": 0.05 },
-            "models": ["passthrough"],
             "retries": { "min": 0, "max": 2 }
         }"#,
     };

@@ -1,7 +1,7 @@
 //! No calls to a model that fails all the time.
 
 use super::circuit::{Circuit, End, Settings, Stand};
-use super::failure::{Failure, not_asked, of_model, was_asked};
+use super::failure::{Failure, not_asked, of_model, rounded, was_asked};
 use super::scope::{Group, Per, key_of_model};
 use crate::ready::{About, Makings, Options, Refusal, Shared, Time};
 use schemars::JsonSchema;
@@ -175,7 +175,8 @@ impl AgentLifecycle for Breaker {
         if let Some(left) = refused {
             let whose = if key.is_empty() { "the model".to_owned() } else { format!("`{key}`") };
             let message = format!(
-                "{whose} failed too often, so it is not asked for another {left:?} (breaker)"
+                "{whose} failed too often, so it is not asked for another {:?} (breaker)",
+                rounded(left)
             );
             return Err(not_asked(ModelErrorKind::Overloaded, message, Some(left)).into());
         }

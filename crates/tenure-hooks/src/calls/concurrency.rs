@@ -142,7 +142,7 @@ impl Placed {
 
     fn says(&self) -> String {
         let (calls, wait) = (self.pools.settings, self.max_wait);
-        format!("{calls} calls are under way, and none has ended within {wait:?} (concurrency)")
+        format!("no more than {calls} at once, and none has ended within {wait:?} (concurrency)")
     }
 }
 

@@ -32,10 +32,17 @@ impl std::error::Error for NotAsked {}
 /// A failure of a model that was not asked.
 pub(super) fn not_asked(kind: ModelErrorKind, message: String, after: Option<Duration>) -> Error {
     let error = ModelError::new(kind, message).with_source(NotAsked);
-    match after {
-        Some(after) => error.with_retry_after(after).into(),
-        None => error.into(),
-    }
+    let error = match after {
+        Some(after) => error.with_retry_after(after),
+        None => error,
+    };
+    Error::from(error).of_the_call()
+}
+
+/// A time that a person reads: to the millisecond, and never too short.
+pub(super) fn rounded(time: Duration) -> Duration {
+    let millis = time.as_nanos().div_ceil(1_000_000);
+    Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
 /// Whether the model itself failed.

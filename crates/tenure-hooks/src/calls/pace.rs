@@ -92,9 +92,8 @@ mod tests {
     fn so_many_go_at_once_and_the_rest_one_period_later() {
         let (pace, now) = (Arc::new(Pace::default()), Instant::now());
         let rate = Rate { calls: 2, every: 10 * SECOND };
-        let turns: Vec<_> = (0..6)
-            .map(|_| pace.turn(&rate, now, LONG).ok().expect("it may wait for long"))
-            .collect();
+        let turns: Vec<_> =
+            (0..6).map(|_| pace.turn(&rate, now, LONG).expect("it may wait for long")).collect();
         let waits: Vec<_> = turns.iter().map(|turn| (turn.at - now).as_secs()).collect();
         assert_eq!(waits, [0, 0, 10, 10, 20, 20]);
         assert_eq!(pace.turn(&rate, now, 29 * SECOND).err(), Some(30 * SECOND));
@@ -104,11 +103,11 @@ mod tests {
     fn a_turn_that_is_not_waited_for_is_free_again() {
         let (pace, now) = (Arc::new(Pace::default()), Instant::now());
         let rate = Rate { calls: 1, every: 10 * SECOND };
-        let first = pace.turn(&rate, now, LONG).ok().expect("free");
-        let second = pace.turn(&rate, now, LONG).ok().expect("it may wait");
+        let first = pace.turn(&rate, now, LONG).expect("free");
+        let second = pace.turn(&rate, now, LONG).expect("it may wait");
         assert_eq!(second.at - now, 10 * SECOND);
         drop(second);
-        let third = pace.turn(&rate, now, LONG).ok().expect("it may wait");
+        let third = pace.turn(&rate, now, LONG).expect("it may wait");
         assert_eq!(third.at - now, 10 * SECOND);
         drop((first, third));
         assert!(pace.turn(&rate, now, Duration::ZERO).is_ok());

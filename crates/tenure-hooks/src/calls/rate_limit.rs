@@ -1,6 +1,6 @@
 //! At most so many calls in a time.
 
-use super::failure::not_asked;
+use super::failure::{not_asked, rounded};
 use super::names::Names;
 use super::pace::{Pace, Rate};
 use super::scope::{Group, Per, Which, key_of_model, key_of_tool};
@@ -144,7 +144,7 @@ impl Paced {
 
     fn says(&self) -> String {
         let Rate { calls, every } = &self.paces.settings;
-        format!("there may be {calls} calls in {every:?} (rate_limit)")
+        format!("no more than {calls} in {every:?} (rate_limit)")
     }
 }
 
@@ -159,7 +159,7 @@ impl AgentLifecycle for Paced {
         let key = key_of_model(self.which.per, cx, request);
         // A step: a resumed run does not wait for what it is served from the record.
         if let Some(wait) = cx.step("turn", self.turn(&key)).await? {
-            let message = format!("{}, and the next is free in {wait:?}", self.says());
+            let message = format!("{}; the next is free in {:?}", self.says(), rounded(wait));
             return Err(not_asked(ModelErrorKind::RateLimited, message, Some(wait)).into());
         }
         Ok(next.call(request).await?)
@@ -176,7 +176,7 @@ impl AgentLifecycle for Paced {
         }
         let key = key_of_tool(request.name());
         if let Some(wait) = cx.step("turn", self.turn(&key)).await? {
-            let says = self.says();
+            let (says, wait) = (self.says(), rounded(wait));
             return Ok(ToolOutput::error(format!("{says}; call it again in {wait:?}")));
         }
         Ok(next.call(request).await?)

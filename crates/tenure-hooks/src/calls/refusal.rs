@@ -84,7 +84,9 @@ impl AgentLifecycle for Withheld {
         let model = request.model().unwrap_or(cx.agent().model()).name();
         let Some(answer) = &self.0.answer else {
             let message = format!("the provider of `{model}` withheld the answer");
-            return Err(Error::from(ModelError::new(ModelErrorKind::Other, message)).into());
+            return Err(Error::from(ModelError::new(ModelErrorKind::Other, message))
+                .of_the_call()
+                .into());
         };
         let answer = answer.fill(&Said { model, text: &response.text })?;
         // What was read cannot be taken back.

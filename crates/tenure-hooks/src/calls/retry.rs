@@ -51,7 +51,7 @@ pub struct Retry {
     backoff: Backoff,
     max_retry_after: Duration,
     on: Vec<ModelErrorKind>,
-    budget: Option<(u32, f32)>,
+    budget: Option<(u32, f64)>,
     answer: Option<Words>,
 }
 
@@ -119,7 +119,7 @@ impl Retry {
 
     /// Bounds the retries of all calls of this hook together: so many in a second, and beside them
     /// this share of the calls of the last ten seconds.
-    pub fn budget(mut self, per_second: u32, ratio: f32) -> Self {
+    pub fn budget(mut self, per_second: u32, ratio: f64) -> Self {
         let ratio = if ratio.is_finite() { ratio.clamp(0.0, 1000.0) } else { 0.0 };
         self.budget = Some((per_second.min(1_000_000), ratio));
         self
@@ -138,7 +138,8 @@ impl IntoRegistration for Retry {
         // What it waits is its own time, so it has time for all of its waits.
         let wait = self.backoff.max.max(self.max_retry_after);
         let limit = wait.saturating_mul(self.attempts - 1).saturating_add(OWN_TIME);
-        let budget = self.budget.map(|(least, ratio)| TpsBudget::new(BUDGET_WINDOW, least, ratio));
+        let budget =
+            self.budget.map(|(least, ratio)| TpsBudget::new(BUDGET_WINDOW, least, ratio as f32));
         let registration = hook(Again { budget, it: self });
         let registration = registration.named("retry").kind("retry").limit(limit).keeps_text();
         let registration = ["critic", "cache", "fallback", "refusal"]
@@ -256,7 +257,7 @@ struct BudgetOptions {
     /// So many retries in a second are always allowed.
     per_second: u32,
     /// Beside them, this share of the calls of the last ten seconds may be retries.
-    ratio: f32,
+    ratio: f64,
 }
 
 impl Default for BudgetOptions {

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use std::time::Duration;
 use tenure_core::context::{ToolCx, TurnCx};
 use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registration, hook};
-use tenure_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
-use tenure_core::{Error, NextModel, NextTool};
+use tenure_core::{NextModel, NextTool};
 use tenure_macros::lifecycle;
 
 /// A time limit on each attempt of a call: what takes longer is given up, and fails as a time-out
@@ -74,14 +74,10 @@ impl AgentLifecycle for Bounded {
         request: &mut ModelRequest,
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
-        let Some(limit) = self.0.model else { return Ok(next.call(request).await?) };
-        match tokio::time::timeout(limit, next.call(request)).await {
-            Ok(result) => Ok(result?),
-            Err(_) => {
-                let message = format!("the model gave no answer within {limit:?}");
-                Err(Error::from(ModelError::new(ModelErrorKind::Timeout, message)).into())
-            }
+        if let Some(limit) = self.0.model {
+            request.limit(limit);
         }
+        Ok(next.call(request).await?)
     }
 
     async fn wrap_tool_call(

@@ -325,7 +325,7 @@ impl Options for CheaperModelOptions {
         summary: "Has another model answer where a rule says that it will do.",
         covers: &["UC-2.4"],
         peers: &["dynamic model"],
-        example: r#"{ "rules": [{ "model": "passthrough", "below_chars": 2000 }] }"#,
+        example: r#"{ "rules": [{ "model": "passthrough", "below_chars": 10 }] }"#,
     };
 
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal> {

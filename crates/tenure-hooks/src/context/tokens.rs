@@ -53,6 +53,9 @@ const MANY: usize = 64 << 10;
 /// Counts a text in a way of somebody's own.
 pub(crate) type CountText = Arc<dyn Fn(&str) -> u64 + Send + Sync>;
 
+/// Tools, and how many tokens they have.
+type CountedTools = (Arc<[Arc<ToolSpec>]>, u64);
+
 /// Counts the tokens of requests. What was counted before is not counted again, so that a step of a
 /// long conversation takes no longer than one of a short one. Clones remember the same.
 #[derive(Clone)]
@@ -62,7 +65,7 @@ pub(crate) struct Counter {
     own: Option<CountText>,
     known: Arc<Mutex<Known>>,
     /// The tools that were counted last. They are mostly the same.
-    tools: Arc<Mutex<Option<(Arc<[Arc<ToolSpec>]>, u64)>>>,
+    tools: Arc<Mutex<Option<CountedTools>>>,
 }
 
 /// The tokens of a request, part by part.

@@ -134,13 +134,18 @@ impl fmt::Debug for ResultSchema {
 impl IntoRegistration for ResultSchema {
     fn into_registration(self) -> Registration {
         let points = self.points();
-        hook(Held(self))
+        let registration = hook(Held(self))
             .named("result_schema")
             .kind("result_schema")
-            .policy(Policy::Deny)
             .only(points)
             .inside("tool_retry")
-            .outside("timeout")
+            .outside("timeout");
+        // What denies comes along to clones, but an answer is judged only where it is the agent's
+        // own. A failure there ends the turn all the same.
+        points.iter().fold(registration, |registration, point| match point {
+            Point::AfterModel => registration.policy_at(point, Policy::Abort),
+            point => registration.policy_at(point, Policy::Deny),
+        })
     }
 }
 

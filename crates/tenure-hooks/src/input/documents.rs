@@ -10,8 +10,10 @@ use std::time::SystemTime;
 /// How many files one pattern may lead to.
 pub(super) const MOST_FILES: usize = 200;
 /// How many entries of folders are looked at for one pattern.
+#[cfg(feature = "tools")]
 const MOST_ENTRIES: usize = 20_000;
 /// How deep folders are looked into.
+#[cfg(feature = "tools")]
 const DEEPEST: usize = 16;
 
 /// Where documents are.

@@ -60,23 +60,24 @@ pub(super) async fn hand_over(
     tracker: &TaskTracker,
 ) -> Result<String, HookError> {
     let context = context_for(cx, name, deepest)?;
-    let Some(agent) = cx.get_agent(name) else {
-        return Err(unknown(cx, name));
+    // What is on record needs nobody to be there any more.
+    let work = async {
+        let Some(agent) = cx.get_agent(name) else { return Err(unknown(cx, name)) };
+        answered(cx, &agent, input.clone(), context, limit, tracker).await
     };
-    let work = answered(cx, &agent, input.clone(), context, limit, tracker);
     let Answered { output, usage } = cx.step("route", work).await?;
     cx.charge(usage);
     Ok(output)
 }
 
-fn unknown(cx: TurnCx<'_>, name: &str) -> HookError {
+fn unknown(cx: TurnCx<'_>, name: &str) -> Error {
     let names: Vec<_> =
         cx.agent_names().into_iter().filter(|other| other != cx.agent_name()).collect();
     let there = match names.is_empty() {
         true => "there is no other agent".to_owned(),
         false => format!("there are: {}", names.join(", ")),
     };
-    Error::orchestration(format!("the request cannot be routed to `{name}`: {there}")).into()
+    Error::orchestration(format!("the request cannot be routed to `{name}`: {there}"))
 }
 
 /// The context of the other turn, which says who has handed the request on so far. A circle is

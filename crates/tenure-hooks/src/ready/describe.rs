@@ -51,7 +51,11 @@ fn fields(root: &Value, schema: &Value, path: &str, depth: usize, rows: &mut Vec
             kind: kind(root, field, 0),
             default,
             required: required.contains(&name.as_str()),
-            about: about(root, field),
+            about: match about(root, field) {
+                // Of a variant that is one field, what is said is said of the variant.
+                text if text.is_empty() => about(root, schema),
+                text => text,
+            },
         });
         if depth < DEEPEST {
             inside(root, field, &name_here, depth, rows);

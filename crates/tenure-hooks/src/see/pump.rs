@@ -60,11 +60,9 @@ async fn run(
     stop: CancellationToken,
     mut handle: impl FnMut(Brought<'_>) -> bool,
 ) {
-    loop {
-        let received = match select(pin!(events.recv()), pin!(stop.cancelled())).await {
-            Either::Left((received, _)) => received,
-            Either::Right(_) => break,
-        };
+    while let Either::Left((received, _)) =
+        select(pin!(events.recv()), pin!(stop.cancelled())).await
+    {
         let Some(received) = received else { return };
         if !give(received, &mut handle) {
             return;

@@ -3,7 +3,8 @@
 use super::seen::lock;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// Keeps a file up to date, off the agents' threads. Saves that come while one is under way become
 /// one.
@@ -12,9 +13,14 @@ pub(super) struct Saver {
     mode: u32,
     render: Box<dyn Fn() -> Vec<u8> + Send + Sync>,
     state: Mutex<State>,
+    /// Says that nobody writes soon any more.
+    rests: Condvar,
     /// Held while the file is written.
     writing: Mutex<()>,
 }
+
+/// How long to wait for a save that is under way; it is made anew after that.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct State {
@@ -30,8 +36,8 @@ impl Saver {
         mode: u32,
         render: impl Fn() -> Vec<u8> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let (state, writing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { path, mode, render: Box::new(render), state, writing })
+        let (state, rests, writing) = (Mutex::default(), Condvar::new(), Mutex::default());
+        Arc::new(Self { path, mode, render: Box::new(render), state, rests, writing })
     }
 
     /// Has the file written soon, by another thread.
@@ -50,6 +56,7 @@ impl Saver {
                 let mut state = lock(&self.state);
                 if !std::mem::take(&mut state.wanted) {
                     state.running = false;
+                    self.rests.notify_all();
                     return;
                 }
             }
@@ -65,7 +72,16 @@ impl Saver {
     /// Writes the file, and waits for it.
     pub(super) async fn now(self: &Arc<Self>) -> io::Result<()> {
         let saver = self.clone();
-        tenure_core::blocking(move || saver.write()).await
+        tenure_core::blocking(move || saver.write_last()).await
+    }
+
+    /// Writes the file once nobody else does: it is at rest afterwards.
+    fn write_last(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        state.wanted = false;
+        let waited = self.rests.wait_timeout_while(state, PATIENCE, |state| state.running);
+        drop(waited);
+        self.write()
     }
 
     fn write(&self) -> io::Result<()> {

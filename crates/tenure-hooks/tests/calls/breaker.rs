@@ -20,8 +20,8 @@ fn agent(model: &Play, breaker: CircuitBreaker) -> AgentBuilder {
 }
 
 async fn started(builder: AgentBuilder) -> Agent {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = builder.build().expect("it works here");
+    agent.startup().await.expect("it works here");
     agent
 }
 

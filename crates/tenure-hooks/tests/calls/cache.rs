@@ -22,8 +22,8 @@ fn agent(model: impl Model, cache: ResponseCache) -> AgentBuilder {
 }
 
 async fn started(builder: AgentBuilder) -> Agent {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = builder.build().expect("it can be built");
+    agent.startup().await.expect("it starts");
     agent
 }
 
@@ -133,8 +133,9 @@ async fn agents_share_answers_only_if_that_is_wanted() {
 }
 
 /// Does what is wrong with a cache.
-struct Broken(fn() -> Trouble);
+struct Broken(Trouble);
 
+#[derive(Clone, Copy)]
 enum Trouble {
     Fails,
     Hangs,
@@ -144,7 +145,7 @@ enum Trouble {
 
 impl Broken {
     async fn trouble(&self) -> Result<Option<Value>, Error> {
-        match (self.0)() {
+        match self.0 {
             Trouble::Fails => Err(Error::store("the disk is gone")),
             Trouble::Hangs => std::future::pending().await,
             Trouble::Panics => panic!("a bug"),
@@ -170,11 +171,11 @@ impl Cache for Broken {
 
 #[tokio::test(start_paused = true)]
 async fn a_cache_that_fails_hangs_or_panics_is_passed_over() {
-    let troubles: [(fn() -> Trouble, &str, usize); 4] = [
-        (|| Trouble::Fails, "the disk is gone", 2),
-        (|| Trouble::Hangs, "longer than 2s", 2),
-        (|| Trouble::Panics, "it panicked", 2),
-        (|| Trouble::Lies, "is no answer", 1),
+    let troubles = [
+        (Trouble::Fails, "the disk is gone", 2),
+        (Trouble::Hangs, "longer than 2s", 2),
+        (Trouble::Panics, "it panicked", 2),
+        (Trouble::Lies, "is no answer", 1),
     ];
     for (trouble, why, times) in troubles {
         let (bus, recorder) = bus();
@@ -198,7 +199,7 @@ async fn at_once(
     let ask = async |name: &str, wait: Duration, limit: Duration| {
         tokio::time::sleep(wait).await;
         let builder = Agent::builder(name).model(model.clone()).turn_limit(limit);
-        let agent = builder.with_lifecycle(cache.clone()).build().unwrap();
+        let agent = builder.with_lifecycle(cache.clone()).build().expect("it can be built");
         let ran = agent.scoped(async |agent| agent.run("why?").await).await;
         ran.map(|report| report.output().to_owned())
     };

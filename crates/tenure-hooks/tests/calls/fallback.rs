@@ -17,14 +17,14 @@ fn reliable(model: &Play, fallback: Fallback) -> AgentBuilder {
 }
 
 async fn run(builder: AgentBuilder) -> Result<String, Error> {
-    let agent = builder.build().unwrap();
+    let agent = builder.build().expect("it works here");
     let result = agent.scoped(async |agent| agent.run("hello").await).await;
     result.map(|report| report.output().to_owned())
 }
 
 async fn streamed(builder: AgentBuilder) -> (Vec<String>, Result<String, Error>) {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = builder.build().expect("it works here");
+    agent.startup().await.expect("it works here");
     let mut stream = agent.request("hello").stream();
     let mut pieces = Vec::new();
     while let Some(piece) = stream.next().await {

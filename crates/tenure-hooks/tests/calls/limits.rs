@@ -20,8 +20,8 @@ fn agent(model: &Play, limit: impl IntoRegistration) -> AgentBuilder {
 }
 
 async fn started(builder: AgentBuilder) -> Agent {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = builder.build().expect("it works here");
+    agent.startup().await.expect("it works here");
     agent
 }
 
@@ -60,7 +60,7 @@ async fn a_call_that_would_wait_too_long_fails_at_once_and_says_when() {
     let failure = error.model_error().unwrap();
     assert_eq!((failure.kind(), failure.retry_after()), (RateLimited, Some(30 * SECOND)));
     assert_eq!(start.elapsed(), Duration::ZERO);
-    assert!(error.to_string().contains("1 calls in 40s"), "{error}");
+    assert!(error.to_string().contains("no more than 1 in 40s"), "{error}");
     alone.shutdown().await;
 
     // A retry comes back when it is told to.
@@ -110,7 +110,7 @@ async fn limits_are_per_agent_per_provider_per_model_or_shared() {
         agent(&large(), limit(per)).with_lifecycle(others)
     };
     for (per, expected) in [
-        (Per::Agent, Err("there may be 1 calls in 10s")),
+        (Per::Agent, Err("no more than 1 in 10s")),
         (Per::Provider, Ok("anthropic.small")),
         (Per::Model, Ok("openai.small")),
     ] {
@@ -164,7 +164,7 @@ async fn a_resumed_run_neither_waits_nor_counts_for_what_it_is_served() {
 /// What became of the calls of a batch of tools.
 async fn batch(builder: AgentBuilder) -> Vec<(ToolStatus, String)> {
     let agent = started(builder).await;
-    let report = agent.run("go").await.unwrap();
+    let report = agent.run("go").await.expect("it works here");
     agent.shutdown().await;
     let result = |message: &Message| match message {
         Message::Tool(result) => Some((result.status, result.content.clone())),
@@ -214,7 +214,7 @@ async fn a_call_that_finds_no_place_in_time_fails_as_overloaded() {
     first.unwrap();
     let error = second.unwrap_err();
     assert_eq!(error.model_error().unwrap().kind(), Overloaded);
-    assert!(error.to_string().contains("1 calls are under way"), "{error}");
+    assert!(error.to_string().contains("no more than 1 at once"), "{error}");
     agent.shutdown().await;
 }
 

@@ -19,7 +19,7 @@ fn patient(model: &Play, retry: Retry) -> AgentBuilder {
 }
 
 async fn run(builder: AgentBuilder) -> Result<String, Error> {
-    let agent = builder.build().unwrap();
+    let agent = builder.build().expect("it works here");
     let result = agent.scoped(async |agent| agent.run("hello").await).await;
     result.map(|report| report.output().to_owned())
 }
@@ -141,8 +141,8 @@ async fn a_wait_that_would_outlast_the_turn_is_not_begun() {
 }
 
 async fn streamed(model: &Play, retry: Retry) -> (Vec<String>, Result<String, Error>) {
-    let agent = patient(model, retry).build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = patient(model, retry).build().expect("it works here");
+    agent.startup().await.expect("it works here");
     let mut stream = agent.request("hello").stream();
     let mut pieces = Vec::new();
     while let Some(piece) = stream.next().await {

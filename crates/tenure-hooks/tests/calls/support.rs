@@ -90,16 +90,16 @@ impl Play {
 
     /// How often it was called.
     pub(crate) fn calls(&self) -> usize {
-        self.asked.lock().unwrap().len()
+        self.asked.lock().expect("it works here").len()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().iter().map(|(_, asked)| asked.clone()).collect()
+        self.asked.lock().expect("it works here").iter().map(|(_, asked)| asked.clone()).collect()
     }
 
     /// The times between its calls.
     pub(crate) fn gaps(&self) -> Vec<Duration> {
-        let asked = self.asked.lock().unwrap();
+        let asked = self.asked.lock().expect("it works here");
         asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
     }
 }
@@ -115,8 +115,13 @@ impl Model for Play {
             messages: request.messages.len(),
             params_model: request.params.model.as_deref().map(str::to_owned),
         };
-        self.asked.lock().unwrap().push((Instant::now(), asked));
-        let act = self.acts.lock().unwrap().pop_front().expect("the play has an act for this call");
+        self.asked.lock().expect("it works here").push((Instant::now(), asked));
+        let act = self
+            .acts
+            .lock()
+            .expect("it works here")
+            .pop_front()
+            .expect("the play has an act for this call");
         tokio::time::sleep(act.wait).await;
         for piece in act.pieces {
             cx.delta(piece);
@@ -155,11 +160,11 @@ impl Clerk {
     }
 
     pub(crate) fn calls(&self) -> usize {
-        self.calls.lock().unwrap().len()
+        self.calls.lock().expect("it works here").len()
     }
 
     pub(crate) fn gaps(&self) -> Vec<Duration> {
-        let calls = self.calls.lock().unwrap();
+        let calls = self.calls.lock().expect("it works here");
         calls.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
     }
 }
@@ -171,9 +176,9 @@ impl Tool for Clerk {
     }
 
     async fn call(&self, cx: ToolCx<'_>, _: &Value) -> Result<ToolOutput, ToolError> {
-        self.calls.lock().unwrap().push((Instant::now(), cx.call_id().to_owned()));
+        self.calls.lock().expect("it works here").push((Instant::now(), cx.call_id().to_owned()));
         tokio::time::sleep(self.wait).await;
-        let next = self.results.lock().unwrap().pop_front();
+        let next = self.results.lock().expect("it works here").pop_front();
         Ok(next.unwrap_or_else(|| ToolOutput::text("done")))
     }
 }

@@ -15,7 +15,7 @@ async fn a_model_that_hangs_is_given_up_as_a_timeout() {
     let agent = Agent::builder("a").model(Hanging::new()).with_lifecycle(hook).build().unwrap();
     let error = agent.scoped(async |agent| agent.run("hello").await).await.unwrap_err();
     assert_eq!(error.model_error().map(|it| it.kind()), Some(ModelErrorKind::Timeout), "{error}");
-    assert_eq!(error.kind(), ErrorKind::Model);
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!(error.to_string().contains("within 2s"), "{error}");
 }
 

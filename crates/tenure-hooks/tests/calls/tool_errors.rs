@@ -16,7 +16,7 @@ fn agent(output: ToolOutput, errors: ToolErrors) -> AgentBuilder {
 }
 
 async fn result(builder: AgentBuilder) -> Result<(ToolStatus, String), Error> {
-    let agent = builder.build().unwrap();
+    let agent = builder.build().expect("it works here");
     let report = agent.scoped(async |agent| agent.run("go").await).await?;
     let result = report.history().iter().find_map(|message| match message {
         Message::Tool(result) => Some((result.status, result.content.clone())),

@@ -24,7 +24,7 @@ fn broken(times: usize) -> Vec<ToolOutput> {
 
 /// What the model read of the call.
 async fn result(builder: AgentBuilder) -> Result<(ToolStatus, String), Error> {
-    let agent = builder.build().unwrap();
+    let agent = builder.build().expect("it works here");
     let report = agent.scoped(async |agent| agent.run("go").await).await?;
     let result = report.history().iter().find_map(|message| match message {
         Message::Tool(result) => Some((result.status, result.content.clone())),

@@ -8,7 +8,7 @@ use tenure_models::Scripted;
 use tenure_testkit::assert_paired;
 
 /// Hooks whose example keeps the tool itself from running, as they should.
-const INSTEAD_OF_TOOLS: [&str; 2] = ["dry_run", "emulate_tools"];
+const INSTEAD_OF_TOOLS: [&str; 1] = ["dry_run"];
 
 #[tokio::test]
 async fn each_hook_alone_lets_a_turn_pass() {

@@ -3,12 +3,13 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
+use tenure_core::Error;
 use tenure_core::agent::Agent;
+use tenure_core::drive::TurnReport;
 use tenure_core::event::{EventBus, EventKind};
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{History, HistoryDefect, Message, ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::ModelResponse;
-use tenure_core::{Error, TurnReport};
 use tenure_models::Scripted;
 use tenure_testkit::Recorder;
 
@@ -59,11 +60,11 @@ pub(crate) struct Read(Arc<Mutex<Vec<Vec<Message>>>>);
 
 impl Read {
     pub(crate) fn keep(&self, messages: Vec<Message>) {
-        self.0.lock().unwrap().push(messages);
+        self.0.lock().expect("nobody panics with it").push(messages);
     }
 
     pub(crate) fn all(&self) -> Vec<Vec<Message>> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().expect("nobody panics with it").clone()
     }
 
     pub(crate) fn last(&self) -> Vec<Message> {

@@ -92,7 +92,7 @@ async fn any_trigger_acts_and_keep_says_how_much_stays() {
 
 #[tokio::test]
 async fn the_instruction_and_the_tools_take_of_the_room() {
-    for (instruction, expected) in [("", 21), (words(100).as_str(), 13)] {
+    for (instruction, expected) in [("", 21), (words(100).as_str(), 15)] {
         let (model, read) = reader();
         let builder = Agent::builder("clerk").model(model).with_lifecycle(window().max_tokens(300));
         let agent = builder.instruction(instruction).build().unwrap();

@@ -28,7 +28,7 @@ fn dear(rounds: usize, unpriced: bool) -> Scripted {
         let mut response = match made < rounds {
             true => {
                 let id = format!("c{made}");
-                ModelResponse::calls([ToolCall::new(id, "search", "{}")])
+                ModelResponse::calls([ToolCall::new(id, "search", r#"{"message":"x"}"#)])
             }
             false => ModelResponse::text("end"),
         };

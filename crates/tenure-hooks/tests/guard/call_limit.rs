@@ -53,8 +53,8 @@ async fn model_calls_are_bounded() {
 }
 
 async fn turns(builder: AgentBuilder, count: usize) -> (Agent, Vec<String>) {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = builder.build().expect("it works here");
+    agent.startup().await.expect("it works here");
     let mut outputs = Vec::new();
     for _ in 0..count {
         outputs.push(match agent.run("go").await {

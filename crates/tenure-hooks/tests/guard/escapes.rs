@@ -11,11 +11,11 @@ use tenure_hooks::guard::{Condition, Permissions};
 
 /// A folder `in` with a file and a folder in it, and a secret beside it.
 fn place() -> TempDir {
-    let root = tempfile::tempdir().unwrap();
-    fs::create_dir_all(root.path().join("in/sub")).unwrap();
-    fs::create_dir(root.path().join("inner")).unwrap();
-    fs::write(root.path().join("in/file"), "").unwrap();
-    fs::write(root.path().join("secret"), "").unwrap();
+    let root = tempfile::tempdir().expect("it works here");
+    fs::create_dir_all(root.path().join("in/sub")).expect("it works here");
+    fs::create_dir(root.path().join("inner")).expect("it works here");
+    fs::write(root.path().join("in/file"), "").expect("it works here");
+    fs::write(root.path().join("secret"), "").expect("it works here");
     root
 }
 

@@ -132,7 +132,8 @@ async fn a_denied_call_ends_the_turn_where_that_is_asked_for() {
     let seen = Seen::default();
     let permissions = Permissions::new().allow("search").ends_turn();
     let replies = json!([{ "calls": [{ "call": "shell" }, { "call": "search" }] }, "end"]);
-    let agent = scripted(&seen, replies).with_lifecycle(permissions).build().unwrap();
+    let builder = scripted(&seen, replies).without_history().with_lifecycle(permissions);
+    let agent = builder.build().unwrap();
     agent.startup().await.unwrap();
     for _ in 0..2 {
         let turn = agent.run("go").await;

@@ -12,7 +12,7 @@ use tenure_models::{Script, Scripted};
 
 fn weather(answer: &'static str) -> tenure_core::agent::AgentBuilder {
     let tool = FnTool::new(ToolSpec::new("weather", "Says"), move |_| Ok(answer.into()));
-    let script = Script::from_json(&json!([{ "call": "weather" }, "end"])).unwrap();
+    let script = Script::from_json(&json!([{ "call": "weather" }, "end"])).expect("it works here");
     Agent::builder("agent").model(script).tool(tool)
 }
 
@@ -22,7 +22,7 @@ fn degrees() -> ResultSchema {
         "properties": { "degrees": { "type": "number" } },
         "required": ["degrees"],
     });
-    ResultSchema::new().tool("weath*", &schema).unwrap()
+    ResultSchema::new().tool("weath*", &schema).expect("it works here")
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ fn answers(texts: &[&str]) -> tenure_core::agent::AgentBuilder {
 }
 
 fn number() -> ResultSchema {
-    ResultSchema::new().output(&json!({ "type": "number" })).unwrap()
+    ResultSchema::new().output(&json!({ "type": "number" })).expect("it works here")
 }
 
 #[tokio::test]
@@ -96,6 +96,16 @@ async fn a_model_may_be_asked_once_more_and_is_told_why() {
 
     let stubborn = answers(&["no", "no", "42"]).with_lifecycle(number().ask_again());
     assert_eq!(outcome(&run(stubborn).await), Outcome::Denied, "only once");
+}
+
+#[tokio::test]
+async fn the_answers_of_clones_are_their_own() {
+    let child = answers(&["about 42"]).blueprint().unwrap();
+    let model = Scripted::empty().call("agent__agent", json!({ "message": "x" })).text("42");
+    let parent = Agent::builder("parent").model(model).agent_tool(&child).with_lifecycle(number());
+    let turn = run(parent).await;
+    assert_eq!(results(&turn), [(Done, "about 42".to_owned())]);
+    assert_eq!(turn.unwrap().output(), "42");
 }
 
 #[tokio::test]

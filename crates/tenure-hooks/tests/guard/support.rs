@@ -17,11 +17,11 @@ pub(crate) struct Seen(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Seen {
     pub(crate) fn all(&self) -> Vec<(String, Value)> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().expect("it works here").clone()
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap().len()
+        self.0.lock().expect("it works here").len()
     }
 
     pub(crate) fn of(&self, tool: &str) -> usize {
@@ -33,7 +33,7 @@ impl Seen {
         let seen = self.0.clone();
         let spec = ToolSpec::new(name, "Does something").effect(Effect::Idempotent);
         FnTool::new(spec, move |arguments| {
-            seen.lock().unwrap().push((name.to_owned(), arguments.clone()));
+            seen.lock().expect("it works here").push((name.to_owned(), arguments.clone()));
             Ok(format!("{name} done").into())
         })
     }
@@ -42,7 +42,7 @@ impl Seen {
 /// An agent that follows a script, with the tools `search`, `read_file` and `shell`.
 pub(crate) fn scripted(seen: &Seen, replies: Value) -> AgentBuilder {
     Agent::builder("agent")
-        .model(Script::from_json(&replies).unwrap())
+        .model(Script::from_json(&replies).expect("it works here"))
         .tool(seen.tool("search"))
         .tool(seen.tool("read_file"))
         .tool(seen.tool("shell"))
@@ -99,6 +99,6 @@ pub(crate) fn outcome(turn: &Result<TurnReport, Error>) -> Outcome {
 
 /// Why a hook cannot be made of these options.
 pub(crate) fn refused(hook: &str, with: Value) -> Refusal {
-    let made = ready::find(hook).unwrap().make(&with, &Bench::new());
+    let made = ready::find(hook).expect("it works here").make(&with, &Bench::new());
     made.err().unwrap_or_else(|| panic!("{with} is taken for good"))
 }

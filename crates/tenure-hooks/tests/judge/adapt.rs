@@ -56,15 +56,15 @@ fn clerk(
 }
 
 async fn started(agents: &Adaptive) -> Agent {
-    let agent = agents.instance().unwrap();
-    agent.startup().await.unwrap();
+    let agent = agents.instance().expect("it works here");
+    agent.startup().await.expect("it works here");
     agent
 }
 
 async fn say(agent: &Agent, times: usize) -> String {
     let mut said = String::new();
     for _ in 0..times {
-        said = agent.run("hello").await.unwrap().output().to_owned();
+        said = agent.run("hello").await.expect("it works here").output().to_owned();
     }
     said
 }

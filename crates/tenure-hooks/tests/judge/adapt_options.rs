@@ -19,7 +19,7 @@ fn reply(text: &str) -> tenure_core::model::ModelResponse {
 
 fn with(change: Value) -> Value {
     let mut with = json!({ "goals": { "latency_p95": "2s" }, "models": ["best", "fast"] });
-    for (key, value) in change.as_object().unwrap() {
+    for (key, value) in change.as_object().expect("it works here") {
         with[key] = value.clone();
     }
     with

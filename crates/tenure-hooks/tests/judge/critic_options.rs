@@ -14,7 +14,7 @@ fn bench() -> Bench {
 }
 
 fn refused(with: Value) -> Refusal {
-    ready::find("critic").unwrap().make(&with, &bench()).unwrap_err()
+    ready::find("critic").expect("it works here").make(&with, &bench()).expect_err("it is refused")
 }
 
 #[test]

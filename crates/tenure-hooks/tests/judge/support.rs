@@ -34,12 +34,12 @@ impl Heard {
 
     /// How often it was asked.
     pub(crate) fn times(&self) -> usize {
-        self.requests.lock().unwrap().len()
+        self.requests.lock().expect("it works here").len()
     }
 
     /// What it was asked, call by call: instruction and texts of the messages.
     pub(crate) fn asked(&self, call: usize) -> (String, Vec<String>) {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.requests.lock().expect("it works here");
         let request = &requests[call];
         let instruction = request.instruction.as_deref().unwrap_or_default().to_owned();
         (instruction, request.messages.iter().map(|message| message.text().to_owned()).collect())
@@ -53,7 +53,7 @@ impl Model for Heard {
         request: &ModelRequest,
         cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        self.requests.lock().unwrap().push(request.clone());
+        self.requests.lock().expect("it works here").push(request.clone());
         self.model.call(request, cx).await
     }
 

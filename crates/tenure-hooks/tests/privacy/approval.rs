@@ -10,6 +10,7 @@ use tenure_core::context::ExecutionContext;
 use tenure_core::hook::{self, Policy};
 use tenure_core::message::{Message, ToolStatus};
 use tenure_core::model::ModelResponse;
+use tenure_hooks::guard::{Condition, Permissions};
 use tenure_hooks::people::{Approval, ApprovalRule, Decision, OnReject, Remember};
 use tenure_models::Scripted;
 
@@ -39,9 +40,9 @@ fn results(agent: &Agent) -> Vec<(ToolStatus, String)> {
 
 /// Runs it to its end, and gives what the tools answered.
 async fn ran(builder: AgentBuilder) -> Vec<(ToolStatus, String)> {
-    let agent = builder.build().unwrap();
-    agent.startup().await.unwrap();
-    agent.run("go").await.unwrap();
+    let agent = builder.build().expect("it works here");
+    agent.startup().await.expect("it works here");
+    agent.run("go").await.expect("it works here");
     let results = results(&agent);
     agent.shutdown().await;
     results
@@ -267,6 +268,19 @@ async fn what_a_person_edits_is_checked_by_the_guards_again() {
     let results = ran(builder).await;
     assert_eq!(results, [(ToolStatus::Denied, "more than anybody may pay".into())]);
     assert!(notes.all().is_empty());
+}
+
+#[tokio::test]
+async fn permissions_judge_what_a_person_edits() {
+    let notes = Notes::default();
+    let permissions = Permissions::new().allow("pay").where_("amount", Condition::max(1000.0));
+    for (amount, status) in [(5000, ToolStatus::Denied), (900, ToolStatus::Ok)] {
+        let builder = clerk([("pay", json!({ "amount": 5 }))], Approval::new().tool("pay"), &notes)
+            .with_lifecycle(permissions.clone())
+            .on_ask(move |_: &PendingAsk| Some(Answer::Edit(json!({ "amount": amount }))));
+        assert_eq!(ran(builder).await[0].0, status, "{amount}");
+    }
+    assert_eq!(notes.all(), [r#"pay {"amount":900}"#]);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ fn clerk(
     notes: &Notes,
     answer: impl Fn(&PendingAsk) -> Option<Answer> + Send + Sync + 'static,
 ) -> Agent {
-    let rule = ApprovalRule::new().when("user != 'boss'").unwrap();
+    let rule = ApprovalRule::new().when("user != 'boss'").expect("it works here");
     let made = calls([("pay", json!({ "amount": 1 })), ("pay", json!({ "amount": 2 }))]);
     Agent::builder("clerk")
         .model(ByTurn(vec![made, ModelResponse::text("done")]))
@@ -22,7 +22,7 @@ fn clerk(
         .tool(tool("pay", notes, "paid"))
         .on_ask(answer)
         .build()
-        .unwrap()
+        .expect("it works here")
 }
 
 async fn run(agent: Agent, log: MemoryStepLog, user: &str) -> String {
@@ -33,7 +33,7 @@ async fn run(agent: Agent, log: MemoryStepLog, user: &str) -> String {
             Ok::<_, tenure_core::Error>(report.output().to_owned())
         })
         .await;
-    output.unwrap()
+    output.expect("it works here")
 }
 
 /// Rejects the call for 1, and approves the one for 2.

@@ -143,6 +143,20 @@ async fn a_stream_flows_and_nothing_gets_out_that_is_taken_out() {
 }
 
 #[tokio::test]
+async fn a_stream_of_what_is_not_looked_at_is_left_alone() {
+    let model = Streaming::new([(PIECES.to_vec(), true)]);
+    let agent = agent(model, Pii::new().output(false)).build().unwrap();
+    agent.startup().await.unwrap();
+    let mut stream = agent.stream("go");
+    let mut pieces = Vec::new();
+    while let Some(piece) = stream.next().await {
+        pieces.push(piece);
+    }
+    assert_eq!(pieces, PIECES);
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_stream_ends_where_something_is_blocked() {
     let model = Streaming::new([(PIECES.to_vec(), true)]);
     let agent = agent(model, Pii::new().strategy(Strategy::Block)).build().unwrap();

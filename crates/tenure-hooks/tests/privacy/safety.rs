@@ -18,11 +18,14 @@ fn agent(model: impl Model, safety: Safety) -> AgentBuilder {
 }
 
 fn lists() -> Safety {
-    Safety::new().words("weapons", ["pipe bomb"]).pattern("codes", r"X-\d{4}").unwrap()
+    Safety::new()
+        .words("weapons", ["pipe bomb"])
+        .pattern("codes", r"X-\d{4}")
+        .expect("it works here")
 }
 
 async fn run(agent: AgentBuilder, input: &str) -> Result<String, Error> {
-    let agent = agent.build().unwrap();
+    let agent = agent.build().expect("it works here");
     agent.scoped(async |agent| agent.run(input).await.map(|it| it.output().to_owned())).await
 }
 

@@ -14,7 +14,7 @@ use tenure_models::Passthrough;
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("it works here");
     for (path, text) in files {
         write(folder.path(), path, text.as_bytes());
     }
@@ -23,8 +23,8 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn write(folder: &Path, path: &str, bytes: &[u8]) {
     let path = folder.join(path);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, bytes).unwrap();
+    std::fs::create_dir_all(path.parent().expect("it works here")).expect("it works here");
+    std::fs::write(path, bytes).expect("it works here");
 }
 
 async fn said(search: impl IntoRegistration, tool: &str, arguments: Value) -> (ToolStatus, String) {

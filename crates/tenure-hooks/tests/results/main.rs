@@ -24,8 +24,8 @@ fn calling(tool: &str, arguments: Value) -> AgentBuilder {
 
 /// What a tool said to the one call that an agent makes.
 async fn result_of(agent: AgentBuilder, hook: impl IntoRegistration) -> ToolResult {
-    let agent = agent.with_lifecycle(hook).build().unwrap();
-    let report = agent.scoped(async |agent| agent.run("go").await).await.unwrap();
+    let agent = agent.with_lifecycle(hook).build().expect("it works here");
+    let report = agent.scoped(async |agent| agent.run("go").await).await.expect("it works here");
     results(report.history().iter()).pop().expect("a tool was called")
 }
 
@@ -39,7 +39,7 @@ fn results<'a>(history: impl Iterator<Item = &'a Message>) -> Vec<ToolResult> {
 
 /// The agent's answer, and what failed on the way without changing it.
 async fn run(agent: AgentBuilder, input: &str) -> Result<(String, Vec<String>), Error> {
-    let agent = agent.build().unwrap();
+    let agent = agent.build().expect("it works here");
     let report = agent.scoped(async |agent| agent.run(input).await).await?;
     let failures = report.failures.iter().map(ToString::to_string).collect();
     Ok((report.output().to_owned(), failures))
@@ -47,6 +47,6 @@ async fn run(agent: AgentBuilder, input: &str) -> Result<(String, Vec<String>), 
 
 /// Why options are refused.
 fn refused(hook: &str, with: Value) -> Refusal {
-    let made = ready::find(hook).unwrap().make(&with, &Bench::new());
+    let made = ready::find(hook).expect("it works here").make(&with, &Bench::new());
     made.expect_err("these options make no sense")
 }

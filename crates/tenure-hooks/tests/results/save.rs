@@ -19,7 +19,7 @@ fn echo() -> AgentBuilder {
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("it works here")).collect()
 }
 
 #[tokio::test]

@@ -38,8 +38,8 @@ struct Receiver {
 impl Receiver {
     /// Gives these answers, the last of them for ever. An empty one is never given.
     async fn answering(answers: &'static [&'static str]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}/hook", listener.local_addr().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("it works here");
+        let address = format!("http://{}/hook", listener.local_addr().expect("it works here"));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = seen.clone();
         let tracker = TaskTracker::new();
@@ -48,7 +48,7 @@ impl Receiver {
             for count in 0.. {
                 let Ok((mut stream, _)) = listener.accept().await else { return };
                 let Some(request) = read(&mut stream).await else { continue };
-                kept.lock().unwrap().push(request);
+                kept.lock().expect("it works here").push(request);
                 let answer = answers[count.min(answers.len() - 1)];
                 if answer.is_empty() {
                     hanging.push(stream);
@@ -65,7 +65,7 @@ impl Receiver {
     }
 
     fn seen(&self) -> Vec<Request> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().expect("it works here").clone()
     }
 }
 
@@ -87,7 +87,7 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    let length: usize = headers["content-length"].parse().unwrap();
+    let length: usize = headers["content-length"].parse().expect("it works here");
     let mut body = bytes.split_off(head + 4);
     while body.len() < length {
         if stream.read_buf(&mut body).await.ok()? == 0 {
@@ -102,8 +102,9 @@ fn echo() -> AgentBuilder {
 }
 
 async fn told(receiver: &Receiver, limit: Duration) -> Vec<String> {
-    let notify = Notify::webhook(&receiver.address, SECRET).unwrap().limit(limit);
-    let (output, failures) = run(echo().with_lifecycle(notify), "hello").await.unwrap();
+    let notify = Notify::webhook(&receiver.address, SECRET).expect("it works here").limit(limit);
+    let (output, failures) =
+        run(echo().with_lifecycle(notify), "hello").await.expect("it works here");
     assert_eq!(output, "hello");
     failures
 }

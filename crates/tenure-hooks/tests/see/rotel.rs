@@ -102,10 +102,10 @@ fn read(from: impl Read + Send + 'static, to: Arc<Mutex<String>>) {
 async fn run(telemetry: Telemetry) {
     let bus = EventBus::new();
     let agent = researcher(telemetry.clone()).with_lifecycle(asks()).on_ask(approves);
-    let agent = agent.events(&bus).build().unwrap();
+    let agent = agent.events(&bus).build().expect("it builds");
     let model = Scripted::empty().error(ModelErrorKind::Overloaded, "busy");
     let broken = Agent::builder("broken").model(model).with_lifecycle(telemetry).events(&bus);
-    let broken = broken.build().unwrap();
+    let broken = broken.build().expect("it builds");
     let both = agent.scoped(async |agent| {
         agent.run("tell me of larkspur").await?;
         broken.scoped(async |broken| broken.run("hello").await).await

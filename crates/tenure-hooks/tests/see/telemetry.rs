@@ -221,7 +221,7 @@ async fn an_agent_that_is_a_tool_is_part_of_the_call() {
         .with_lifecycle(telemetry.clone())
         .blueprint()
         .unwrap();
-    let model = Scripted::empty().call("helper", json!({ "message": "go" })).text("done");
+    let model = Scripted::empty().call("agent__helper", json!({ "message": "go" })).text("done");
     let agent = Agent::builder("lead")
         .model(model)
         .agent_tool(&child)
@@ -231,7 +231,7 @@ async fn an_agent_that_is_a_tool_is_part_of_the_call() {
         .unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
     let lead = receiver.span("invoke_agent lead");
-    let call = receiver.span("execute_tool helper");
+    let call = receiver.span("execute_tool agent__helper");
     let turn = receiver.span("invoke_agent helper");
     let chat = receiver.span("chat passthrough");
     assert_eq!(call.parent_span_id, lead.span_id);

@@ -47,12 +47,15 @@ async fn a_turn_that_is_dropped_still_has_its_spans() {
 
 /// Runs some turns, and says how long they took, and the end.
 async fn timed(telemetry: Telemetry) -> (Duration, Duration) {
-    let agent =
-        Agent::builder("a").model(Passthrough::new()).with_lifecycle(telemetry).build().unwrap();
-    agent.startup().await.unwrap();
+    let agent = Agent::builder("a")
+        .model(Passthrough::new())
+        .with_lifecycle(telemetry)
+        .build()
+        .expect("it works as ever");
+    agent.startup().await.expect("it works as ever");
     let began = Instant::now();
     for _ in 0..100 {
-        let report = agent.run("hello").await.unwrap();
+        let report = agent.run("hello").await.expect("it works as ever");
         assert!(report.failures.is_empty(), "{:?}", report.failures);
     }
     let turns = began.elapsed();
@@ -135,8 +138,9 @@ async fn whoever_only_watches_is_nobody_to_ask() {
     let telemetry = Telemetry::new().endpoint(receiver.url());
     let agent = researcher(telemetry).with_lifecycle(asks()).events(&bus).build().unwrap();
     let run = agent.scoped(async |agent| agent.run("tell me").await);
-    let error = tokio::time::timeout(Duration::from_secs(20), run).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("nobody can be asked"), "{error}");
+    let report = tokio::time::timeout(Duration::from_secs(20), run).await.unwrap().unwrap();
+    let told = report.history().iter().any(|said| said.text().contains("nobody can be asked"));
+    assert!(told, "{:?}", report.history());
     let hook = receiver.span("tenure.hook");
     assert_eq!(said(&hook.attributes, "tenure.hook.outcome").as_deref(), Some("deny"));
 }
@@ -149,7 +153,7 @@ fn options_are_checked() {
     for (with, field, says) in [
         (json!({ "endpoint": "localhost" }), "endpoint", "localhost"),
         (json!({ "endpoint": "ftp://x" }), "endpoint", "http://host:port"),
-        (json!({ "endpoint": "http://me:secret@x" }), "endpoint", "headers"),
+        (json!({ "endpoint": "http://me:hunter2@x" }), "endpoint", "headers"),
         (json!({ "headers": { "authorization": "Bearer abc" } }), "headers.authorization", "NAME"),
         (json!({ "headers": { "no header": "TOKEN" } }), "headers.no header", "name of a header"),
         (json!({ "sample": 2 }), "sample", "0 to 1"),
@@ -159,7 +163,7 @@ fn options_are_checked() {
         let refused = make(with).unwrap_err();
         assert_eq!(refused.field(), field, "{refused}");
         assert!(refused.message().contains(says), "{refused}");
-        assert!(!refused.message().contains("secret"), "{refused}");
+        assert!(!refused.message().contains("hunter2"), "{refused}");
         assert!(!refused.message().contains("Bearer"), "{refused}");
     }
 }

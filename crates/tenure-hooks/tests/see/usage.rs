@@ -55,7 +55,7 @@ async fn nothing_is_counted_twice_where_an_agent_is_a_tool() {
         .with_lifecycle(report.clone())
         .blueprint()
         .unwrap();
-    let call = ToolCall::new("c1", "helper", r#"{"message":"go"}"#);
+    let call = ToolCall::new("c1", "agent__helper", r#"{"message":"go"}"#);
     let model = Scripted::empty()
         .reply(ModelResponse::calls([call]).with_usage(costs(5, 1, 10)))
         .reply(says("fine", costs(6, 1, 10)));

@@ -124,4 +124,26 @@ mod encodings {
         let many = counter.text(&sentence.repeat(2_000));
         assert!(many.abs_diff(one * 2_000) <= 2_000, "{one} and {many}");
     }
+
+    #[tokio::test]
+    async fn the_next_step_of_a_long_conversation_takes_a_fraction_of_the_first() {
+        let counter = Counter::new(Encoding::O200kBase);
+        let started = Instant::now();
+        counter.load().await;
+        let loaded = started.elapsed();
+        let sentence = "The quick brown fox jumps over the lazy dog, and the dog does not mind. ";
+        let text = |number: usize| format!("{number}: {}", sentence.repeat(10));
+        let mut history: History = (0..200).map(|number| Message::user(text(number))).collect();
+        let started = Instant::now();
+        let first = counter.messages(&history.clone().into()).await;
+        let at_first = started.elapsed();
+        history.push(Message::user(text(200)));
+        let started = Instant::now();
+        let next = counter.messages(&history.clone().into()).await;
+        let later = started.elapsed();
+        assert_eq!((first.len(), &next[..200]), (200, &first[..]));
+        assert!(later < at_first / 4, "{later:?} after {at_first:?}");
+        let sum: u64 = next.iter().sum();
+        println!("loading {loaded:?}, {sum} tokens at first {at_first:?}, then {later:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tenure_core::Error;
 use tenure_core::context::TurnCx;
 use tenure_core::message::Message;
-use tenure_core::model::{Model, ModelParams, ModelRequest, StopReason};
+use tenure_core::model::{Model, ModelRequest, StopReason};
 
 /// What a summary begins with, in the conversation.
 const HEAD: &str = "Here is a summary of the conversation to date:\n\n";
@@ -75,8 +75,6 @@ impl Summariser {
 
     fn request(&self, transcript: &str) -> ModelRequest {
         let text = format!("<conversation>\n{transcript}</conversation>");
-        let mut params = ModelParams::default();
-        params.max_tokens = Some(u32::try_from(self.writes).unwrap_or(u32::MAX));
         let mut request = match self.prompt.contains("{messages}") {
             true => {
                 ModelRequest::new(vec![Message::user(self.prompt.replace("{messages}", &text))])
@@ -87,7 +85,7 @@ impl Summariser {
                 request
             }
         };
-        request.params = params;
+        request.params.max_tokens = Some(u32::try_from(self.writes).unwrap_or(u32::MAX));
         request
     }
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tenure_core::context::Cx;
 use tenure_core::InstanceId;
+use tenure_core::context::Cx;
 
 /// What all agents spend in a day whose budgets share it. Clones are one; a day is one of UTC.
 ///

@@ -64,7 +64,7 @@ fn follow(start: &Path, path: &Path) -> Result<PathBuf, Odd> {
             Component::Prefix(_) => return Err("it begins with a drive".to_owned()),
             Component::RootDir => real = PathBuf::from("/"),
             Component::CurDir => {}
-            Component::ParentDir if !exists => {
+            Component::ParentDir if !exists || !real.is_dir() => {
                 return Err("it goes up from a folder that is not there".to_owned());
             }
             // What is there so far has no link in it, so this is the folder that it is in.

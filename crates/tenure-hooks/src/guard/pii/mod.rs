@@ -17,6 +17,7 @@ use crate::people::fits;
 use scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use tenure_core::context::{Cx, ToolCx, TurnCx};
 use tenure_core::drive::Input;
@@ -51,7 +52,7 @@ use tenure_macros::lifecycle;
 /// agent.shutdown().await;
 /// # Ok::<_, tenure_core::Error>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct Pii {
     detectors: Vec<Detector>,
@@ -171,6 +172,17 @@ impl Pii {
     }
 }
 
+impl fmt::Debug for Pii {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The salt is nobody's business.
+        f.debug_struct("Pii")
+            .field("detectors", &self.detectors)
+            .field("strategy", &self.strategy)
+            .field("strategies", &self.strategies)
+            .finish_non_exhaustive()
+    }
+}
+
 impl IntoRegistration for Pii {
     fn into_registration(self) -> Registration {
         let mut points = Points::NONE;
@@ -183,20 +195,26 @@ impl IntoRegistration for Pii {
             points = points.with(point);
         }
         let scanner = Arc::new(self.scanner());
-        let filter = stream::Filter(scanner.clone());
+        let filter = self.output.then(|| stream::Filter(scanner.clone()));
         // What is sanitised is what is really said; and nothing goes to another agent unseen.
-        hook(Guard { scanner, options: self })
+        let registration = hook(Guard { scanner, options: self })
             .named("pii")
             .kind("pii")
             .policy(Policy::Deny)
             .only(points)
-            .filters_text(filter)
             .innermost()
             .inside("sanitise")
             .inside("validate")
-            .outside("route")
+            .outside("route");
+        match filter {
+            Some(filter) => registration.filters_text(filter),
+            None => registration.keeps_text(),
+        }
     }
 }
+
+/// The text of an answer, if it changes, and the arguments of calls that do, by their places.
+type Cleaned = (Option<String>, Vec<(usize, String)>);
 
 struct Guard {
     scanner: Arc<Scanner>,
@@ -208,12 +226,8 @@ impl Guard {
         self.options.except_tools.iter().any(|pattern| fits(pattern, tool))
     }
 
-    /// What has to change of an answer: its text, and the arguments of calls by their places.
-    fn cleaned(
-        &self,
-        response: &ModelResponse,
-        counts: &mut Counts,
-    ) -> Result<(Option<String>, Vec<(usize, String)>), Blocked> {
+    /// What has to change of an answer.
+    fn cleaned(&self, response: &ModelResponse, counts: &mut Counts) -> Result<Cleaned, Blocked> {
         let text = self.scanner.clean(&response.text, counts)?;
         let mut calls = Vec::new();
         for (at, call) in response.calls.iter().enumerate() {

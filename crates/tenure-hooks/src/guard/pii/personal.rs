@@ -195,8 +195,13 @@ pub(super) fn us_ssns(text: &[u8], from: usize, found: Found<'_>) {
         let is_whole = (area.1, group.1, serial.1) == (3, 2, 4);
         let is_given = !matches!(area.0, 0 | 666 | 900..) && group.0 > 0 && serial.0 > 0;
         let behind = at(text, start + 11);
-        let ends = !joins(behind) && !(behind == b'-' && joins(at(text, start + 12)));
-        if matches!(sign, b'-' | b' ') && text[start + 6] == sign && is_whole && is_given && ends {
+        let goes_on = joins(behind) || behind == b'-' && joins(at(text, start + 12));
+        if matches!(sign, b'-' | b' ')
+            && text[start + 6] == sign
+            && is_whole
+            && is_given
+            && !goes_on
+        {
             found(start, start + 11);
         }
     }
@@ -222,8 +227,8 @@ pub(super) fn phones(text: &[u8], from: usize, found: Found<'_>) {
 /// A plus, and 8 to 15 digits with blanks, points, hyphens and brackets among them.
 fn international(text: &[u8], start: usize) -> Option<usize> {
     let (mut digits, mut apart, mut end) = (0, 0, None);
-    for here in start + 1..text.len() {
-        match text[here] {
+    for (here, byte) in text.iter().enumerate().skip(start + 1) {
+        match byte {
             b'0'..=b'9' if digits < 15 => {
                 (digits, apart) = (digits + 1, 0);
                 if digits >= 8 {
