@@ -22,3 +22,4 @@ pub mod ready;
 pub mod result;
 pub mod see;
 pub mod tools;
+mod words;

@@ -1,5 +1,6 @@
 //! Tools by name, and what is said about their failures.
 
+use crate::words::{evaluator, fits};
 use serde::Serialize;
 use tenure_core::hook::HookError;
 
@@ -18,40 +19,13 @@ impl Names {
 
     /// Whether one of them fits.
     pub(super) fn fit(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()))
+        self.0.iter().any(|pattern| fits(pattern, name))
     }
 
     /// Whether one of them fits, or there are none.
     pub(super) fn fit_or_all(&self, name: &str) -> bool {
         self.0.is_empty() || self.fit(name)
     }
-}
-
-/// In time that grows with the product of the lengths: the last `*` alone is tried again.
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut of) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while of < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, of));
-                at += 1;
-            }
-            Some(&wanted) if wanted == b'?' || wanted == name[of] => {
-                at += 1;
-                of += 1;
-            }
-            _ => match star {
-                Some((star_at, taken)) => {
-                    star = Some((star_at, taken + 1));
-                    at = star_at + 1;
-                    of = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|rest| *rest == b'*')
 }
 
 /// A text with places to fill, as minijinja has them: `{{ error }}`.
@@ -78,11 +52,7 @@ impl Words {
     }
 
     fn render(&self, values: &impl Serialize) -> Result<String, minijinja::Error> {
-        let mut environment = minijinja::Environment::new();
-        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-        // A text that never ends is an error.
-        environment.set_fuel(Some(100_000));
-        environment.render_str(&self.0, minijinja::value::Serde(values))
+        evaluator().render_str(&self.0, minijinja::value::Serde(values))
     }
 }
 

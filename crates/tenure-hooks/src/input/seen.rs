@@ -2,7 +2,8 @@
 //! bounds, and with no way to anything outside.
 
 use crate::ready::Pattern;
-use minijinja::{Environment, UndefinedBehavior};
+use crate::words::{civil, evaluator};
+use minijinja::Environment;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde_json::{Map, Value, json};
@@ -14,23 +15,13 @@ use tenure_core::context::TurnCx;
 use tenure_core::message::Message;
 use tenure_core::model::ModelRequest;
 
-/// What one evaluation may do. Whoever needs more has written a program.
-const FUEL: u64 = 100_000;
-
 /// What is seen where a turn begins.
 pub(crate) const AT_TURN: &[&str] = &["agent", "user", "variables", "state", "input", "now"];
 /// What is seen before a model call.
 pub(crate) const AT_MODEL: &[&str] =
     &["agent", "user", "variables", "state", "input", "now", "step", "tools", "chars", "usage"];
 
-fn environment() -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
-    environment
-}
-
-static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(environment);
+static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(evaluator);
 
 /// Refuses names that are never there. It would fail at the first call else.
 fn check(mentions: &BTreeSet<String>, seen: &[&str]) -> Result<(), String> {
@@ -96,7 +87,7 @@ const TEMPLATE: &str = "template";
 impl Template {
     /// Compiles it. The error says what is wrong, also with names that are never there.
     pub(crate) fn compile(text: &str, seen: &[&str]) -> Result<Self, String> {
-        let mut environment = environment();
+        let mut environment = evaluator();
         let compiled = environment.add_template_owned(TEMPLATE, text.to_owned());
         compiled.map_err(|error| format!("it is no template: {error}"))?;
         let template = environment.get_template(TEMPLATE).map_err(|error| error.to_string())?;
@@ -220,7 +211,7 @@ pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
 pub(crate) fn now_as_json(now: SystemTime) -> Value {
     let unix = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, rest) = (unix / 86_400, unix % 86_400);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil(i64::try_from(days).unwrap_or_default());
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     let weekdays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
     let date = format!("{year:04}-{month:02}-{day:02}");
@@ -238,19 +229,6 @@ pub(crate) fn now_as_json(now: SystemTime) -> Value {
         "weekday": weekdays[(days % 7) as usize],
         "unix": unix,
     })
-}
-
-/// The date that is so many days after 1970-01-01.
-fn civil(days: u64) -> (u64, u64, u64) {
-    // Counted in eras of 400 years that begin in March, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, turned) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + turned, month, date)
 }
 
 /// The first `most` characters of a text.

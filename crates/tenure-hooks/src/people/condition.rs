@@ -1,17 +1,13 @@
 //! Expressions and templates over what a hook sees.
 
+use crate::words::evaluator;
 use minijinja::value::Serde;
-use minijinja::{Environment, Expression, UndefinedBehavior};
+use minijinja::{Environment, Expression};
 use serde_json::Value;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Nothing is loaded, and what is not there is an error.
-static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment
-});
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(evaluator);
 
 /// A strict expression, compiled once.
 pub(super) struct Condition {

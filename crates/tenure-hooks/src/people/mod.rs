@@ -2,10 +2,8 @@
 
 mod approval;
 mod condition;
-mod glob;
 
 pub use approval::{Approval, ApprovalRule, Decision, OnReject, Remember};
-pub(crate) use glob::fits;
 
 use crate::ready::Ready;
 

@@ -2,7 +2,6 @@
 
 mod file;
 mod format;
-mod moment;
 mod notify;
 mod record;
 mod save;

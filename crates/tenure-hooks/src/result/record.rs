@@ -1,7 +1,7 @@
 //! What is said of a result, to whoever keeps it or is told of it.
 
-use super::moment::Moment;
 use crate::ready::Refusal;
+use crate::words::Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -1,10 +1,9 @@
 //! Keeps results.
 
 use super::file;
-use super::moment::Moment;
 use super::record::{OutcomeName, Part, Report, report};
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
-use minijinja::UndefinedBehavior;
+use crate::words::{Moment, evaluator};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -187,8 +186,6 @@ fn render(
     outcome: Outcome,
     now: Moment,
 ) -> Result<PathBuf, String> {
-    let mut templates = minijinja::Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
     let values = minijinja::context! {
         agent => plain(agent),
         run => plain(run),
@@ -197,7 +194,7 @@ fn render(
         date => now.date(),
         time => now.clock(),
     };
-    let name = templates.render_str(template, values).map_err(|error| error.to_string())?;
+    let name = evaluator().render_str(template, values).map_err(|error| error.to_string())?;
     let path = Path::new(&name);
     let is_beneath = path.components().all(|part| matches!(part, Component::Normal(_)));
     if name.trim().is_empty() || !is_beneath || name.ends_with('/') || name.contains('\0') {

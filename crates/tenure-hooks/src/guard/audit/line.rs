@@ -1,9 +1,10 @@
 //! One line of the log, and the chain that the lines are.
 
+use crate::words::Moment;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 /// How a line begins: its hash is over the rest of it, byte for byte.
 const BEGIN: &str = "{\"hash\":\"";
@@ -115,28 +116,14 @@ fn canonical(value: &Value, text: &mut String) {
 
 /// A time as lines have it: `2026-11-16T12:20:33.123Z`.
 pub(super) fn written(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // Days since 1970 as a date of the Gregorian calendar; a year begins in March here, so that a
-    // leap day is its last.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let millis = since.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    Moment::from(time).rfc3339()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     fn record(value: Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap()

@@ -13,7 +13,7 @@ mod trace;
 pub use detector::{Detector, Strategy};
 pub(super) use options::PiiOptions;
 
-use crate::people::fits;
+use crate::words::fits;
 use scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
 use serde_json::json;
 use std::collections::BTreeMap;

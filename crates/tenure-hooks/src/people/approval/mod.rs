@@ -7,7 +7,7 @@ pub(super) use options::ApprovalOptions;
 pub use rule::{ApprovalRule, Decision};
 
 use super::condition::render;
-use super::glob::fits;
+use crate::words::fits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -8,9 +8,9 @@ mod webhook;
 #[cfg(feature = "network")]
 pub use signature::verify_signature;
 
-use super::moment::Moment;
 use super::record::{OutcomeName, Part, Report, report};
 use crate::ready::{About, Address, CommandLine, Makings, Options, Refusal, Time};
+use crate::words::Moment;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Tells somebody by HTTP.
 
-use super::super::moment::Moment;
 use super::signature::sign;
 use crate::ready::Refusal;
+use crate::words::Moment;
 use std::time::Duration;
 use tenure_http::reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use tenure_http::reqwest::{Client, StatusCode, Url};

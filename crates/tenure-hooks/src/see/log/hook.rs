@@ -3,9 +3,10 @@
 use super::super::seen::{bounded, failure, model_name, status};
 use super::writer::Line;
 use super::{Center, Level};
+use crate::words::Moment;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tenure_core::context::{Cx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
@@ -153,7 +154,7 @@ impl Write {
         }
         let Some(writer) = self.center.writer() else { return };
         let mut line = Map::new();
-        line.insert("time".to_owned(), moment(SystemTime::now()).into());
+        line.insert("time".to_owned(), Moment::now().rfc3339().into());
         line.insert("level".to_owned(), level.as_str().into());
         line.insert("event".to_owned(), event.into());
         line.insert("agent".to_owned(), cx.agent_name().into());
@@ -200,35 +201,4 @@ fn usage(usage: &Usage, line: &mut Map<String, Value>) {
         told["cost_usd"] = usage.cost.usd().into();
     }
     line.insert("usage".to_owned(), told);
-}
-
-/// A moment in RFC 3339, in UTC, with milliseconds.
-fn moment(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, rest) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let millis = since.subsec_millis();
-    // Counted in eras of 400 years that begin in March, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, turned) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = era * 400 + year + turned;
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_what_the_calendar_says() {
-        let shown = |millis| moment(UNIX_EPOCH + Duration::from_millis(millis));
-        assert_eq!(shown(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(shown(951_782_400_007), "2000-02-29T00:00:00.007Z");
-        assert_eq!(shown(4_102_444_799_000), "2099-12-31T23:59:59.000Z");
-    }
 }

@@ -4,36 +4,42 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A moment in UTC.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
-    pub(super) millis: u64,
+pub(crate) struct Moment {
+    pub(crate) millis: u64,
+}
+
+/// What is before 1970 is 1970.
+impl From<SystemTime> for Moment {
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { millis: u64::try_from(since.as_millis()).unwrap_or(u64::MAX) }
+    }
 }
 
 impl Moment {
-    pub(super) fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { millis: u64::try_from(since.as_millis()).unwrap_or(u64::MAX) }
+    pub(crate) fn now() -> Self {
+        SystemTime::now().into()
     }
 
     /// Whole seconds since 1970.
-    #[cfg(feature = "network")]
-    pub(super) fn seconds(self) -> u64 {
+    pub(crate) fn seconds(self) -> u64 {
         self.millis / 1000
     }
 
     /// As in `2026-02-28`.
-    pub(super) fn date(self) -> String {
+    pub(crate) fn date(self) -> String {
         let (year, month, day) = civil((self.millis / 86_400_000) as i64);
         format!("{year:04}-{month:02}-{day:02}")
     }
 
     /// As in `23-59-59`, which can be part of a file's name everywhere.
-    pub(super) fn clock(self) -> String {
+    pub(crate) fn clock(self) -> String {
         let (hour, minute, second) = self.hms();
         format!("{hour:02}-{minute:02}-{second:02}")
     }
 
     /// In RFC 3339, with milliseconds.
-    pub(super) fn rfc3339(self) -> String {
+    pub(crate) fn rfc3339(self) -> String {
         let (hour, minute, second) = self.hms();
         let millis = self.millis % 1000;
         format!("{}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z", self.date())
@@ -46,7 +52,7 @@ impl Moment {
 }
 
 /// The date of a day counted from 1970-01-01, after Howard Hinnant's `civil_from_days`.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
