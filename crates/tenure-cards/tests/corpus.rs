@@ -120,6 +120,8 @@ fn every_code_has_a_case() {
         .map(|code| code.as_str())
         // What is found when agents are built from cards is not found by loading them.
         .filter(|code| !code.starts_with("T07"))
+        // So are the options of ready-made hooks.
+        .filter(|code| !["T0319", "T0909"].contains(code))
         // Workflows have cases of their own, where they are loaded.
         .filter(|code| !code.starts_with("T10") && !["T0124", "T0907", "T0908"].contains(code))
         .filter(|code| !seen.contains(code))

@@ -418,6 +418,71 @@ fn a_guard_that_is_switched_off_is_another_use() {
 }
 
 #[test]
+fn what_ready_made_hooks_take_from_the_environment_and_reach_is_shown() {
+    let hooks = "hooks:
+  - use: telemetry
+    with: { endpoint: 'https://spans.example', headers: { x-key: AWS_SECRET_ACCESS_KEY } }
+  - use: notify
+    with: { url: 'https://x.example/hook', secret_env: HOOK_SECRET }
+  - use: shell
+    with:
+      otherwise: allow
+      pass_env: [SSH_AUTH_SOCK]
+      env: { PATH: ./bin }
+  - { use: metrics, with: { listen: '0.0.0.0:9464', allow_remote: true } }
+  - { use: result_schema, with: { output: { file: answer.json } } }
+  - { use: audit, with: { file: ../audit.jsonl } }";
+    let folder = project(hooks, &[("cards/answer.json", "{}")]);
+    let before = folder.inventory();
+    let found = runs(&folder);
+    for line in [
+        "environment variable: AWS_SECRET_ACCESS_KEY: its value goes into `headers.x-key` of the \
+         hook telemetry [a: its points (telemetry)]",
+        "environment variable: HOOK_SECRET: its value goes into `secret_env` of the hook notify \
+         [a: its points (notify)]",
+        "environment variable: SSH_AUTH_SOCK: its value goes into `pass_env[0]` of the hook shell \
+         [a: its points (shell)]",
+        "environment variable: PATH=./bin: commands of the hook shell get it [a: its points (shell)]",
+        "address of a hook: telemetry: requests go to https://spans.example \
+         [a: its points (telemetry)]",
+        "address of a hook: notify: requests go to https://x.example/hook [a: its points (notify)]",
+        "permission: shell: the model may run any command, as you, and nobody is asked \
+         [a: its points]",
+        "permission: metrics: other machines may read the metrics, at 0.0.0.0:9464 [a: its points]",
+        "data: cards/answer.json (hashed) [a: its points (result_schema)]",
+        "data: audit.jsonl [a: its points (audit), which writes it]",
+    ] {
+        assert!(found.iter().any(|it| it == line), "{line}\n{found:#?}");
+    }
+    folder.write("cards/answer.json", "{ }");
+    let changed = changes(&before, &folder.inventory());
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    assert_eq!(changed[0].to_string(), "changed data cards/answer.json");
+}
+
+#[test]
+fn of_ready_made_hooks_no_value_of_the_environment_is_shown() {
+    let hooks = "hooks:
+  - { use: notify, with: { url: \"${ADDRESS}\", unsigned: true } }
+  - { use: notify, name: other, with: { command: [sh, \"${ADDRESS}\"], env: { TO: \"${ADDRESS}\" } } }
+  - { use: save, with: { file: \"${ADDRESS}\" } }";
+    let folder = project(hooks, &[]);
+    let with = |value: &str| {
+        let options = LoadOptions::default().environ(Environ::of([("ADDRESS", value)]));
+        let loaded = load(&folder.0.path().join("cards"), &options);
+        assert!(loaded.report.is_empty(), "{}", loaded.report.render_text(Color::Never));
+        inventory(&loaded)
+    };
+    let found = with("https://x.example/secret");
+    let shown = said(&found).join("\n");
+    assert!(!shown.contains("secret"), "{shown}");
+    for line in ["requests go to ${ADDRESS}", "command: sh ", "TO=${ADDRESS}", "data: ${ADDRESS}"] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+    assert_eq!(found.fingerprint(), with("other").fingerprint());
+}
+
+#[test]
 fn what_is_not_given_needs_no_permission() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.yaml"), "type: smart\nname: a\n").expect("written");

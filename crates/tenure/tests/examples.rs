@@ -209,11 +209,12 @@ const SURVIVE: (&str, &[&str]) = (
     ],
 );
 
-/// The example that needs the ready-made hooks.
+/// The example of another crate: that of the ready-made hooks.
 const READY_MADE: (&str, &[&str]) = (
-    "14_ready_made",
+    "ready_made",
     &[
-        "tool: Denied: Tool 'read' not authorized",
+        "read: it.",
+        "tool: Denied: Tool 'read' not authorized: no rule allows this call",
         "tool: Ok: contents of notes.txt",
         "model calls that answered: 3",
     ],
@@ -222,8 +223,7 @@ const READY_MADE: (&str, &[&str]) = (
 #[test]
 fn every_example_runs_and_prints_what_it_promises() {
     let survive = cfg!(feature = "store").then_some(&SURVIVE);
-    let ready_made = cfg!(feature = "hooks").then_some(&READY_MADE);
-    for (name, lines) in EXAMPLES.iter().chain(survive).chain(ready_made) {
+    for (name, lines) in EXAMPLES.iter().chain(survive).chain([&READY_MADE]) {
         let output = run(name);
         let text = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -301,7 +301,7 @@ fn no_example_is_left_out_here() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
-    let others = [REMOTE, SURVIVE.0, READY_MADE.0].map(str::to_owned);
+    let others = [REMOTE, SURVIVE.0].map(str::to_owned);
     let listed = EXAMPLES.iter().map(|(name, _)| (*name).to_owned()).chain(others).collect();
     assert_eq!(written, listed);
 }

@@ -88,7 +88,7 @@ const EIGHT: [&str; 8] =
 
 /// What a hook is given here, where its example would not let thousands of turns pass.
 fn options(name: &str) -> Option<Value> {
-    const MANY: u64 = 1_000_000_000;
+    const MANY: u64 = 1_000_000;
     Some(match name {
         "rate_limit" => json!({ "calls": MANY, "every": "1s" }),
         "quota" => json!({ "requests": MANY, "window": "1h" }),

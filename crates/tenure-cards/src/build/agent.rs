@@ -124,7 +124,11 @@ impl Workshop<'_> {
             builder = self.with_subagents(builder, card, agent, &skills, &model, &entries);
         }
         builder = self.attached(card, builder.model(model), &mut entries);
+        let has_servers = entries.servers.is_some();
         let blueprint = self.finish(card, builder, &mut entries)?;
+        if !has_servers {
+            self.doubt_tools(card, &blueprint);
+        }
         Some((blueprint, entries, named))
     }
 
@@ -396,8 +400,7 @@ impl Workshop<'_> {
         match builder.blueprint() {
             Ok(blueprint) => Some(blueprint),
             Err(error) => {
-                let span = card.name_span;
-                self.refuse(card, Code::CannotBeBuilt, span, error.to_string(), "correct the card");
+                self.refuse_whole(card, &error.to_string());
                 None
             }
         }

@@ -221,6 +221,14 @@ impl Entries {
                 for said in said {
                     self.told(said, declared, places, source, report);
                 }
+                if registration.is_guard() && declared.policy == Some(Policy::Continue) {
+                    let message = format!(
+                        "the hook `{name}` is a guard, and with `policy: continue` it would fail \
+                         open: what it could not judge would pass"
+                    );
+                    let found = Diagnostic::new(Code::DoubtfulHook, source, declared.span, message);
+                    report.push(found.help("leave `policy` out: its failure denies"));
+                }
                 let registration = match declared.on {
                     On::Own => registration,
                     _ => registration.only(points),

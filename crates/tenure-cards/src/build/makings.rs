@@ -99,6 +99,10 @@ impl Makings for HookMakings<'_> {
         found.map_err(|error| format!("the path `{path}` {error}"))
     }
 
+    fn root(&self) -> PathBuf {
+        self.supplies.root.clone()
+    }
+
     /// Where nothing is recorded, answers are kept for as long as the process lives.
     fn cache(&self) -> Option<Arc<dyn Cache>> {
         let in_process = || self.supplies.shared.part("cache", "process", MemoryCache::new);

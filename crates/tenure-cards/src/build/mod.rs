@@ -10,6 +10,7 @@ mod attach;
 mod catalog;
 mod children;
 mod composed;
+mod doubt;
 mod foreign;
 mod hooks;
 mod makings;

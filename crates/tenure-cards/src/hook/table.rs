@@ -327,10 +327,14 @@ impl SpecScope<'_, '_> {
         {
             let ready = tenure_hooks::ready::all().map(|(_, hook)| hook.name());
             let names: Vec<&str> = registered.iter().map(String::as_str).chain(ready).collect();
-            let help = match (nearest(&name, names.iter().copied()), names.as_slice()) {
+            let own: Vec<&str> = registered.iter().map(String::as_str).collect();
+            let help = match (nearest(&name, names.iter().copied()), own.as_slice()) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
-                (None, []) => "no hooks are registered here; use `run`".to_owned(),
-                (None, names) => format!("registered are {}", list_words(names, "and")),
+                (None, []) => "`tenure hooks` lists those that there are".to_owned(),
+                (None, own) => format!(
+                    "registered are {}, beside those that `tenure hooks` lists",
+                    list_words(own, "and")
+                ),
             };
             let message = format!("no hook is registered as `{name}`");
             self.reader.problem_help(Code::UnknownUse, node.span, message, help);

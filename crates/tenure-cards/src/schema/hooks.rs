@@ -18,17 +18,50 @@ fn options() -> Vec<Value> {
     options.collect()
 }
 
-/// The options of each ready-made hook. What they define for themselves is taken in.
+/// The options of each ready-made hook. What they define for themselves stands beside them, under
+/// names that begin with the hook's: `with_retry`, `with_retry.Backoff`.
 fn ready_definitions() -> impl Iterator<Item = (String, Value)> {
-    ready::all().map(|(_, hook)| {
+    ready::all().flat_map(|(_, hook)| {
+        let own = format!("with_{}", hook.name());
         let mut schema = hook.schema();
+        let mut defined = Map::new();
         if let Value::Object(schema) = &mut schema {
             schema.remove("$schema");
-            // References in it are to its own root.
-            schema.insert("$id".to_owned(), format!("tenure:with:{}", hook.name()).into());
+            if let Some(Value::Object(own)) = schema.remove("$defs") {
+                defined = own;
+            }
         }
-        (format!("with_{}", hook.name()), json!({ "anyOf": [schema, { "type": "null" }] }))
+        refer_to(&own, &mut schema);
+        let options = json!({ "anyOf": [schema, { "type": "null" }] });
+        let mut all = vec![(own.clone(), options)];
+        for (name, mut schema) in defined {
+            refer_to(&own, &mut schema);
+            all.push((format!("{own}.{name}"), schema));
+        }
+        all
     })
+}
+
+/// Leads references to a hook's own definitions to where those stand.
+fn refer_to(own: &str, schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let target = match (&**field, &*value) {
+                    ("$ref", Value::String(path)) => path.strip_prefix("#/$defs/"),
+                    _ => None,
+                };
+                match target.map(|name| format!("#/$defs/{own}.{name}")) {
+                    Some(target) => *value = target.into(),
+                    // What an option may be is no schema.
+                    None if matches!(&**field, "default" | "const" | "enum" | "examples") => {}
+                    None => refer_to(own, value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| refer_to(own, item)),
+        _ => {}
+    }
 }
 
 /// The definitions that fields refer to.

@@ -28,6 +28,8 @@ impl Checker {
         for (keyword, said) in keywords {
             fits &= match keyword.as_str() {
                 "$schema" | "$id" | "$defs" | "title" | "description" | "default" | "then" => true,
+                // They say what a value names, and how large a number may be.
+                "format" => true,
                 "additionalProperties" | "unevaluatedProperties" => true,
                 "$ref" => {
                     let path = said.as_str().expect("a reference").trim_start_matches('#');
@@ -274,6 +276,9 @@ fn good_cards_fit() {
          hooks:\n  - { on: wrap_tool_call, run: guard.py:check, policy: deny, when: \"tool.name == 'shell'\", name: guard }\n  \
          - { on: before_agent, run: [\"./audit.sh\", \"--strict\"], after: [guard] }\n  \
          - { on: \"bootstrapping -> idle\", run: setup.py:once }\n  - { use: retry, with: { attempts: 3 } }\n",
+        "hooks: [{ use: result_schema, with: { output: { file: a.json } } }]\n",
+        "hooks: [{ use: shell, with: { limit: 5s, pass_env: [LANG], otherwise: deny } }]\n",
+        "hooks: [{ use: timeout, with: }]\n",
         "tool_hooks: {before_tool_call: 'h.py:f'}\n",
     ] {
         assert!(accepts(yaml), "{yaml}");
@@ -309,6 +314,9 @@ fn bad_cards_do_not_fit() {
         "hooks: [{on: before_agent, run: 'h.py:f', retries: 11}]\n",
         "hooks: [{on: before_agent, run: 'h.py:f', colour: red}]\n",
         "hooks: [{on: before_agent, run: 'h.py:f', use: retry}]\n",
+        "hooks: [{ use: retry, with: { attempt: 3 } }]\n",
+        "hooks: [{ use: result_schema, with: { output: { path: a.json } } }]\n",
+        "hooks: [{ use: shell, with: { otherwise: sometimes } }]\n",
         "mcp_connect: [{name: x}]\n",
         "mcp_connect: [{target: x, connector_id: y}]\n",
     ] {

@@ -3,6 +3,7 @@
 use super::command::files;
 use super::digest::sha256_of;
 use super::python::{MOST_FILES, Rest, environment_of, importable, own_interpreter, program};
+use super::ready::Written;
 use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
 use crate::card::{Card, CardKind};
 use crate::check::Loaded;
@@ -76,7 +77,7 @@ impl Collector<'_> {
         self.registered(name, sha256_hex(configured.as_bytes()), used.to_owned());
     }
 
-    /// Adds a file that is read, with its contents if they count.
+    /// Adds a file that is read, with its contents if they count, or one that is written.
     pub fn data(&mut self, file: &Path, is_written: bool, used: &str) {
         let sha256 = match is_written {
             // What a run itself changes is another one after each run.
@@ -102,8 +103,9 @@ impl Collector<'_> {
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
-                Run::Use { name: used_name, with, dir, .. } => {
-                    self.ready_made(used_name, with, &used, dir);
+                Run::Use { name: used_name, with, dir, places } => {
+                    let written = Written { with, places, source };
+                    self.ready_made(used_name, &written, &used, dir);
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
                     let written = sha256_hex(source.slice(hook.span).as_bytes());
@@ -169,7 +171,7 @@ impl Collector<'_> {
         entry.1.push(format!("{used} {}{how}", function.name));
     }
 
-    fn command(&mut self, command: &CommandRef, used: String) {
+    pub(super) fn command(&mut self, command: &CommandRef, used: String) {
         let line: Vec<String> = command.written.iter().map(|part| quoted(part)).collect();
         self.push(ItemKind::Command, line.join(" "), None, vec![used.clone()]);
         self.command_files(command, &[used]);

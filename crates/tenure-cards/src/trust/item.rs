@@ -34,8 +34,10 @@ pub enum ItemKind {
     Server,
     /// An address that requests to a model go to, because the project chose it or the model.
     Address,
-    /// A file or a database whose contents agents get to see.
+    /// A file or a database whose contents agents get to see or hooks decide by, or that hooks write.
     Data,
+    /// An address that a hook sends something to.
+    Receiver,
 }
 
 impl ItemKind {
@@ -55,6 +57,7 @@ impl ItemKind {
             Self::Server => "tool server",
             Self::Address => "model address",
             Self::Data => "data",
+            Self::Receiver => "address of a hook",
         }
     }
 }

@@ -2,67 +2,158 @@
 
 use super::ItemKind;
 use super::collect::Collector;
+use crate::hook::{CommandRef, Places};
+use crate::source::Source;
 use serde_json::Value;
+use std::net::SocketAddr;
 use std::path::Path;
 use tenure_hooks::ready;
 
+/// Where a hook's `with` is written.
+pub(super) struct Written<'a> {
+    pub(super) with: &'a Value,
+    pub(super) places: &'a Places,
+    pub(super) source: &'a Source,
+}
+
+/// Hooks that write the files that they name.
+const WRITERS: [&str; 5] = ["audit", "log", "metrics", "save", "usage"];
+
+/// Hooks that decide by the files that they name.
+const READERS: [&str; 1] = ["result_schema"];
+
 impl Collector<'_> {
-    /// Adds what a ready-made hook names: models, commands, addresses; and what it lets a model do.
-    pub(super) fn ready_made(&mut self, name: &str, with: &Value, used: &str, dir: &Path) {
+    /// Adds what a ready-made hook names: models, commands, addresses, variables, files; and what it
+    /// lets a model or others do.
+    pub(super) fn ready_made(&mut self, name: &str, written: &Written<'_>, used: &str, dir: &Path) {
         let Some(hook) = ready::find(name) else { return };
-        let allows = match name {
-            "shell" => Some("the model may run commands, as you, after the hook's own guard"),
-            "file_search" => Some("the model may find and read files beneath its roots"),
-            _ => None,
-        };
-        if let Some(allows) = allows {
+        let with = written.with;
+        if let Some(allows) = allowed(name, with) {
             let what = format!("{name}: {allows}");
             self.push(ItemKind::Permission, what, None, vec![used.to_owned()]);
         }
         let schema = hook.schema();
         let mut found = Vec::new();
-        named(&schema, &schema, with, &mut found);
+        named(&schema, &schema, with, String::new(), &mut found);
         let used = format!("{used} ({name})");
-        for (format, value) in found {
+        for Named { format, path, value } in found {
             match (format, value) {
                 ("model", Value::String(model)) => {
                     let loaded = self.loaded;
                     self.model(loaded, Some(model), &used);
                 }
                 ("url", Value::String(address)) => {
-                    let what = format!("{name}: requests go to {address}");
-                    self.push(ItemKind::Address, what, None, vec![used.clone()]);
+                    let what = format!("{name}: requests go to {}", written.shown(&path, address));
+                    self.push(ItemKind::Receiver, what, None, vec![used.clone()]);
                 }
+                ("env", Value::String(variable)) => {
+                    let into = format!("`{path}` of the hook {name}");
+                    self.environment(&written.shown(&path, variable), &into, &used);
+                }
+                ("path", Value::String(file)) => self.file(name, file, &path, written, &used, dir),
                 ("command", Value::Array(words)) => {
-                    let argv: Vec<String> =
-                        words.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect();
-                    self.program(&argv, dir, &used);
+                    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+                    let shown = words.iter().enumerate();
+                    let shown =
+                        shown.map(|(at, word)| written.shown(&format!("{path}[{at}]"), word));
+                    let shown: Vec<String> = shown.collect();
+                    let argv: Vec<String> = words.into_iter().map(str::to_owned).collect();
+                    self.shown_program(&argv, shown, dir, &used);
                 }
                 _ => {}
             }
         }
-        let mut variables = Vec::new();
-        environment(with, &mut variables);
-        for (field, variable) in variables {
-            self.environment(variable, &format!("`{field}` of the hook {name}"), &used);
+        // Which program a name means, and what it loads, is up to its variables.
+        for (variable, value) in with["env"].as_object().into_iter().flatten() {
+            let value = value.as_str().unwrap_or_default();
+            let value = written.shown(&format!("env.{variable}"), value);
+            let what = format!("{variable}={value}: commands of the hook {name} get it");
+            self.push(ItemKind::Environment, what, None, vec![used.clone()]);
         }
+    }
+
+    /// Adds a file that a hook decides by, or that it writes.
+    fn file(
+        &mut self,
+        name: &str,
+        file: &str,
+        path: &str,
+        written: &Written<'_>,
+        used: &str,
+        dir: &Path,
+    ) {
+        let is_written = WRITERS.contains(&name);
+        if !is_written && !READERS.contains(&name) {
+            return;
+        }
+        if let Some(shown) = written.of_environment(path) {
+            return self.push(ItemKind::Data, shown, None, vec![used.to_owned()]);
+        }
+        // What leads out of the project is refused when the hook is made.
+        let Ok(found) = self.loaded.project.confine_new(dir, Path::new(file)) else { return };
+        if is_written {
+            self.data(&found, true, &format!("{used}, which writes it"));
+        } else if found.is_file() {
+            self.data(&found, false, used);
+        }
+    }
+
+    fn shown_program(&mut self, argv: &[String], shown: Vec<String>, dir: &Path, used: &str) {
+        let file = argv.first().filter(|name| name.contains('/')).map(|name| dir.join(name));
+        let file = file.filter(|file| file.starts_with(&self.loaded.project.root));
+        let command = CommandRef { written: shown, argv: argv.to_vec(), file, dir: dir.to_owned() };
+        self.command(&command, used.to_owned());
     }
 }
 
-/// Every variable of the environment that is named: by a field that says so.
-fn environment<'v>(value: &'v Value, found: &mut Vec<(&'v str, &'v str)>) {
-    for (field, inner) in value.as_object().into_iter().flatten() {
-        match inner {
-            Value::String(variable) if field.ends_with("_env") => found.push((field, variable)),
-            Value::Array(several) if field.ends_with("_env") => {
-                found.extend(several.iter().filter_map(|it| Some((&**field, it.as_str()?))));
-            }
-            inner => environment(inner, found),
+impl Written<'_> {
+    /// What a person reads of a value: as it is written, if it takes something from the environment,
+    /// which is no part of the project and may be a secret.
+    fn shown(&self, path: &str, value: &str) -> String {
+        self.of_environment(path).unwrap_or_else(|| value.to_owned())
+    }
+
+    /// What is written, if it takes something from the environment.
+    fn of_environment(&self, path: &str) -> Option<String> {
+        let written = self.source.slice(self.places.find(path)?);
+        if !written.contains("${") {
+            return None;
         }
+        // Of a field, the place is that of its name and its value.
+        let value = match path.ends_with(']') {
+            true => written,
+            false => written.split_once(':').map_or(written, |(_, value)| value),
+        };
+        Some(value.trim().trim_matches(['"', '\'']).to_owned())
     }
-    for inner in value.as_array().into_iter().flatten() {
-        environment(inner, found);
+}
+
+/// What a hook lets a model do, or others.
+fn allowed(name: &str, with: &Value) -> Option<String> {
+    match name {
+        "shell" if with["otherwise"] == "allow" => {
+            Some("the model may run any command, as you, and nobody is asked".to_owned())
+        }
+        "shell" => {
+            Some("the model may run commands, as you, after the hook's own guard".to_owned())
+        }
+        "file_search" => Some("the model may find and read files beneath its roots".to_owned()),
+        "metrics" => {
+            let listen = with["listen"].as_str()?;
+            let address: SocketAddr = listen.parse().ok()?;
+            let is_open = !address.ip().is_loopback();
+            is_open.then(|| format!("other machines may read the metrics, at {listen}"))
+        }
+        _ => None,
     }
+}
+
+/// A value that names something.
+struct Named<'v> {
+    format: &'static str,
+    /// Where it is in `with`, as in `headers.authorization` or `pass_env[0]`.
+    path: String,
+    value: &'v Value,
 }
 
 /// Every value whose schema has a format that says what it names.
@@ -70,32 +161,35 @@ fn named<'v>(
     root: &Value,
     schema: &Value,
     value: &'v Value,
-    found: &mut Vec<(&'static str, &'v Value)>,
+    path: String,
+    found: &mut Vec<Named<'v>>,
 ) {
-    for format in ["model", "url", "command"] {
-        if schema["format"] == format && !found.iter().any(|(_, it)| std::ptr::eq(*it, value)) {
-            found.push((format, value));
+    for format in ["model", "url", "command", "env", "path"] {
+        let is_known = |it: &Named<'_>| std::ptr::eq(it.value, value);
+        if schema["format"] == format && !found.iter().any(is_known) {
+            found.push(Named { format, path: path.clone(), value });
         }
     }
-    if let Some(path) = schema["$ref"].as_str()
-        && let Some(target) = path.strip_prefix('#').and_then(|path| root.pointer(path))
+    if let Some(target) = schema["$ref"].as_str()
+        && let Some(target) = target.strip_prefix('#').and_then(|path| root.pointer(path))
     {
-        named(root, target, value, found);
+        named(root, target, value, path.clone(), found);
     }
     for word in ["anyOf", "oneOf", "allOf"] {
         for schema in schema[word].as_array().into_iter().flatten() {
-            named(root, schema, value, found);
+            named(root, schema, value, path.clone(), found);
         }
     }
     for (field, inner) in value.as_object().into_iter().flatten() {
         let known = schema["properties"].get(field);
         if let Some(schema) = known.or_else(|| schema.get("additionalProperties")) {
-            named(root, schema, inner, found);
+            let path = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
+            named(root, schema, inner, path, found);
         }
     }
-    for inner in value.as_array().into_iter().flatten() {
+    for (at, inner) in value.as_array().into_iter().flatten().enumerate() {
         if let Some(schema) = schema.get("items") {
-            named(root, schema, inner, found);
+            named(root, schema, inner, format!("{path}[{at}]"), found);
         }
     }
 }

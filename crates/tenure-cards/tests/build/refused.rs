@@ -96,6 +96,80 @@ fn a_registered_hook_that_refuses_what_it_is_given_says_why() {
 }
 
 #[test]
+fn options_of_ready_made_hooks_are_refused_where_they_are_written() {
+    let card = "---\nname: a\nhooks:\n  - use: retry\n    with:\n      attempts: 0\n---\nx\n";
+    let found = refused(&Project::new([("a.md", card)]));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("T0319 6 the hook `retry` cannot be made"), "{found:?}");
+}
+
+#[test]
+fn an_order_that_cannot_be_is_refused_at_the_hook_that_asks_for_it() {
+    let card = "---
+name: a
+hooks:
+  - { use: permissions, with: { default: allow } }
+  - { use: tool_errors, after: permissions }
+---
+x
+";
+    let project = Project::new([("a.md", card)]);
+    let found = refused(&project);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("T0705 5 "), "{found:?}");
+    assert!(found[0].contains("cannot be put in order"), "{found:?}");
+    let report = project.builder().build().expect_err("it is refused");
+    let help =
+        report.iter().find(|it| it.severity == Severity::Error).and_then(|it| it.help.clone());
+    assert_eq!(help.as_deref(), Some("take the `before` or `after` away"));
+}
+
+#[test]
+fn what_does_not_fit_is_said_in_the_words_of_files() {
+    for (hook, says) in [
+        ("{ use: log, policy: abort }", "take the `policy` away"),
+        ("{ use: retry, on: on_start }", "take its `on` away"),
+    ] {
+        let card = format!("---\nname: a\nhooks:\n  - {hook}\n---\nx\n");
+        let found = refused(&Project::new([("a.md", &*card)]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("T0705 4 ") && found[0].contains(says), "{found:?}");
+        for word in ["`only`", "impl", "policy_at", "observes`"] {
+            assert!(!found[0].contains(word), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_is_hardly_meant_so_is_doubted() {
+    let doubts = |hooks: &str| -> Vec<String> {
+        let card =
+            format!("---\nname: a\nmodel: passthrough\nshell: true\nhooks:\n{hooks}---\nx\n");
+        let inspected = Project::new([("a.md", &*card)]).builder().inspect();
+        let doubted = inspected.report.iter().filter(|it| it.code.as_str() == "T0909");
+        let told = |it: &tenure_cards::diagnostic::Diagnostic| {
+            let line = it.source.line_col(it.span.start as usize).line;
+            format!("{line} {}", it.message)
+        };
+        doubted.map(told).collect()
+    };
+    let about = |tool: &str, name: &str, line: usize| {
+        format!("{line} the hook `{name}` is about the tool `{tool}`, which `a` does not have")
+    };
+    assert_eq!(
+        doubts(
+            "  - { use: approval, with: { tools: { delte: true, shell: true, 'del*': true } } }\n  \
+             - { use: permissions, with: { rules: [{ deny: shel }, { allow: '*' }] } }\n"
+        ),
+        [about("delte", "approval", 6), about("shel", "permissions", 7)]
+    );
+    let open = doubts("  - { use: dry_run, policy: continue }\n");
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert!(open[0].contains("fail open"), "{open:?}");
+    assert!(doubts("  - { use: dry_run, with: { tools: [shell] } }\n").is_empty());
+}
+
+#[test]
 fn building_and_explaining_execute_nothing() {
     let card = "---
 name: a

@@ -63,6 +63,15 @@ A card or a workflow uses one by name:
   hooks:
     - { use: retry, with: { attempts: 3 } }";
 
+pub(super) const AUDIT: &str = "\
+Examples:
+  tenure audit verify audit.jsonl          is every line as it was written, and in its place?
+  tenure audit verify audit.jsonl --json
+
+Each line has the hash of the one before, so that a line that was changed, left out or moved is
+found. Exits with 1 if there is one. Lines that were cut off at the end leave no trace in the file
+itself: keep the hash that is printed somewhere else, and compare it.";
+
 pub(super) const CHECK: &str = "\
 Examples:
   tenure check                         everything in this directory

@@ -2,6 +2,7 @@
 //!
 //! Parsing only. What an argument means for the files on disk is the business of the commands.
 
+mod audit;
 mod earlier;
 mod help;
 mod help_look;
@@ -9,6 +10,7 @@ mod look;
 mod workflow;
 mod yes;
 
+pub(crate) use audit::{Audit, AuditAction, VerifyAudit};
 pub(crate) use earlier::{Earlier, Recording, Which};
 pub(crate) use look::{
     Asks, Backup, Compact, Db, DbAction, Events, Export, ExportFormat, GivenAnswer, OfStore,
@@ -101,6 +103,9 @@ pub(crate) enum Command {
     /// List the ready-made hooks, or what one of them does and takes.
     #[command(after_help = help::HOOKS)]
     Hooks(Hooks),
+    /// Check that the log of the hook `audit` is as it was written.
+    #[command(after_help = help::AUDIT)]
+    Audit(Audit),
     /// Print the JSON Schema of a file format, for editors.
     #[command(after_help = help::SCHEMA)]
     Schema(Schema),

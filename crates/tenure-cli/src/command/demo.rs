@@ -6,7 +6,7 @@ use super::session::{Session, Wishes};
 use crate::args::Demo;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
-use crate::terminal::question::{CHOICES, question};
+use crate::terminal::question::{Allowed, question};
 use crate::terminal::style::{BOLD, CALM, DIM, GOOD, paint};
 use crate::terminal::text::for_shell;
 use crate::terminal::{EventLines, Progress, Screen, print_plain};
@@ -98,7 +98,8 @@ impl Asker for DemoAsker {
         tokio::time::sleep(THOUGHT).await;
         let answer = paint(BOLD, "a");
         self.screen.print(&format!(
-            "{CHOICES}: {answer}   {}\n",
+            "{}: {answer}   {}\n",
+            Allowed::of(None).choices(),
             paint(DIM, "(the demo answers for you)")
         ));
         Some(Answer::Approve)

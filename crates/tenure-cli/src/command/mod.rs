@@ -2,6 +2,7 @@
 
 mod admission;
 mod asked;
+mod audit;
 mod cards;
 mod chat;
 mod check;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Trust(args) => trust::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Hooks(args) => hooks::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

@@ -1,6 +1,7 @@
-//! The lines of what a workflow announces: who speaks, what its lifecycle tools did, how far its
-//! parts are.
+//! The lines of what is announced. Of a workflow: who speaks, what its lifecycle tools did, how far
+//! its parts are. Of a ready-made hook: what it did.
 
+use super::hook_line::sentence;
 use super::line::Line;
 use super::speech::MESSAGE;
 use super::style::{BAD, CALM, DIM, GOOD};
@@ -48,7 +49,8 @@ pub(super) fn line_of_announced(
             // What is said in the chat that was asked for is on standard output.
             _ => return None,
         },
-        _ => return None,
+        // What a ready-made hook did. With many clones the end of each says enough.
+        _ => line("HOOK", DIM).detail(sentence(name, data)?).ending(),
     })
 }
 
@@ -149,6 +151,14 @@ mod tests {
         let shown = |data| line("x.workflow", "lifecycle.tool_result", data).expect("a line");
         assert!(shown(platform).contains("platform log_workflow_start"));
         assert!(!shown(own).contains("platform"));
+    }
+
+    #[test]
+    fn what_a_ready_made_hook_did_has_a_line() {
+        let data = json!({ "attempt": 2, "of": 3, "wait_ms": 20, "kind": "overloaded" });
+        let expected = "       HOOK [  1.200s] clerk retry: attempt 2 of 3 in 20ms: overloaded";
+        assert_eq!(line("clerk", "retry", data).as_deref(), Some(expected));
+        assert_eq!(line("clerk", "my.own", json!({ "text": "x" })), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod calls;
 mod editor;
 mod flow_line;
 mod group;
+mod hook_line;
 mod keyboard;
 mod line;
 mod live;

@@ -1,6 +1,6 @@
 //! Approval in advance: calls of the tools that `--yes` names, and nothing else.
 
-use super::question::TerminalAsker;
+use super::question::{Allowed, TerminalAsker};
 use super::screen::Screen;
 use super::style::{GOOD, paint};
 use super::text::{clean_line, exact, fit};
@@ -72,7 +72,8 @@ impl<A: Asker> Asker for YesAsker<A> {
 /// The tool whose call is approved in advance, if it is that what is asked.
 fn approved<'a>(tools: &BTreeSet<String>, ask: &'a PendingAsk) -> Option<&'a str> {
     let tool = ask.tool.as_deref().filter(|_| ask.ask.is_approval())?;
-    tools.contains(tool).then_some(tool)
+    let may_approve = Allowed::of(ask.ask.form.as_ref()).has("approve");
+    (may_approve && tools.contains(tool)).then_some(tool)
 }
 
 impl Yes {
@@ -143,6 +144,9 @@ mod tests {
         assert_eq!(answer(&["shell"], &about("shell2", approval())), person);
         assert_eq!(answer(&[], &about("shell", approval())), person);
         assert_eq!(answer(&["shell"], &approval()), person, "it is not about a tool");
+        let form = json!({ "allowed_decisions": ["reject", "respond"] });
+        let never = PendingAsk::new("a", Ask::approval("May I?", json!({})).form(form));
+        assert_eq!(answer(&["shell"], &about("shell", never)), person, "it may not be approved");
         let input = PendingAsk::new("a", Ask::input("Which?"));
         assert_eq!(answer(&["shell"], &about("shell", input)), person, "it is no approval");
     }

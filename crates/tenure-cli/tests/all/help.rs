@@ -47,6 +47,7 @@ fn every_command_has_help_with_examples() {
         "trust",
         "doctor",
         "hooks",
+        "audit",
         "schema",
         "completions",
     ];

@@ -1,6 +1,7 @@
 //! The program as its users meet it: the real binary, real files, real processes.
 
 mod asks;
+mod audit;
 mod basics;
 mod chat;
 mod chat_stops;

@@ -1,6 +1,6 @@
 //! The ready-made hooks as files use them: each has an example that is checked, explained and run.
 
-use crate::support::Sandbox;
+use crate::support::{Ran, Sandbox};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tenure_hooks::ready;
@@ -54,8 +54,13 @@ fn every_example_is_checked_explained_and_run_offline() {
             wrong.push(format!("{name}: explain: {}", explained.stdout));
         }
         let message = sandbox.read("input.txt");
-        let ran = sandbox.run(&["run", "agent.md", "--trust", "-m", message.trim()]);
+        let run = ["run", "agent.md", "--trust", "--timeout", "60s", "-m", message.trim()];
+        let ran = sandbox.run(&run);
         let said = format!("{}\n{}", ran.stdout, ran.stderr);
+        // An example may show a failure or a denial, but it comes to its own end.
+        if !matches!(ran.code, Some(0 | 1 | 5 | 6 | 7)) {
+            wrong.push(format!("{name}: run ended with {:?}:\n{said}", ran.code));
+        }
         let expected = sandbox.read("expected.txt");
         if expected.trim().is_empty() {
             wrong.push(format!("{name}: there is no expected.txt"));
@@ -114,8 +119,11 @@ fn a_critic_that_is_the_creator_is_a_warning() {
 fn what_a_hook_would_reach_is_part_of_trust() {
     let card = "---\nname: a\nhooks:\n  - { use: fallback, with: { models: [openai.gpt-4.1-mini] } }\n  - { use: notify, with: { command: [\"./tell.sh\"] } }\n  - { use: shell }\n---\nx\n";
     let sandbox = Sandbox::with(&[("a.md", card), ("tell.sh", "#!/bin/sh\ntrue\n")]);
-    let ran = sandbox.run(&["run", "a.md", "-m", "x"]);
-    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    // Without a key a provider is not taken at all. This one leads nowhere, and is never asked.
+    let mut command = sandbox.command(&["run", "a.md", "-m", "x"]);
+    command.env("OPENAI_API_KEY", "sk-hush-hush").env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
+    let ran = Ran::of(command.output().expect("it starts")).exits(4);
+    assert!(!ran.stderr.contains("sk-hush-hush"), "{ran}");
     for part in ["openai requests go to", "./tell.sh", "the model may run commands"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }

@@ -219,7 +219,7 @@ impl AgentBuilder {
     /// Checks everything and builds the blueprint. On failure the error says all that is wrong, and
     /// nothing was started.
     pub fn blueprint(self) -> Result<Blueprint, Error> {
-        let Self { config, mut registrations, hooks, ownership, .. } = self;
+        let Self { mut config, mut registrations, hooks, ownership, .. } = self;
         let mut problems = Vec::new();
         check_config(&config, &mut problems);
         named_hooks(&config, &hooks, &mut registrations, &mut problems);
@@ -229,6 +229,8 @@ impl AgentBuilder {
             observer: config.limits.observer,
             end: config.limits.end,
         };
+        let cap = registrations.iter().filter_map(|it| it.tool_limit).min();
+        config.limits.tool = shorter(config.limits.tool, cap);
         let mut tools = self.tools;
         tools.extend(registrations.iter().flat_map(|it| it.tools.iter().cloned()));
         let chain = Chain::compile(registrations, defaults, &mut problems);
@@ -238,7 +240,7 @@ impl AgentBuilder {
             let child = child.as_child_of(&chain, self.asker.as_ref());
             tools.push(Arc::new(AgentTool::new(child, options)));
         }
-        let tools = ToolSet::new(tools, config.limits.tool, &mut problems);
+        let tools = ToolSet::new(tools, config.limits.tool, cap, &mut problems);
         for spec in tools.specs.iter() {
             for key in &spec.writes {
                 if ownership.owner(key) != StateOwnership::Shared
@@ -287,6 +289,14 @@ impl AgentBuilder {
 impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// The shorter of two limits.
+pub(super) fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

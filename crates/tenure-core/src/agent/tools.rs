@@ -1,5 +1,6 @@
 //! The tools of an agent, by name: those it was built with, and those that come from elsewhere.
 
+use super::builder::shorter;
 use crate::ask::Asker;
 use crate::clone::AgentTool;
 use crate::hook::Chain;
@@ -15,6 +16,8 @@ use std::time::Duration;
 pub(crate) struct ToolSet {
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
     tools: Box<[(Arc<dyn Tool>, Bounds)]>,
+    /// The most time that any of them may take.
+    cap: Option<Duration>,
     /// Only where a linear search would be slower.
     index: Option<HashMap<Arc<str>, usize>>,
 }
@@ -25,6 +28,7 @@ impl ToolSet {
     pub(crate) fn new(
         tools: Vec<Arc<dyn Tool>>,
         limit: Option<Duration>,
+        cap: Option<Duration>,
         problems: &mut Vec<String>,
     ) -> Self {
         let specs: Arc<[Arc<ToolSpec>]> = tools.iter().map(|tool| Arc::new(tool.spec())).collect();
@@ -49,10 +53,10 @@ impl ToolSet {
         let index = (specs.len() > LINEAR).then_some(index);
         let bounded = tools.into_iter().zip(specs.iter()).map(|(tool, spec)| {
             let grace = Some(tool.cancel_grace());
-            (tool, Bounds { limit: spec.limit.or(limit), grace })
+            (tool, Bounds { limit: shorter(spec.limit.or(limit), cap), grace })
         });
         let tools = bounded.collect();
-        Self { specs, tools, index }
+        Self { specs, tools, cap, index }
     }
 
     /// These tools, where the agents among them have the guards of `parent` too: guards come along
@@ -75,6 +79,7 @@ impl ToolSet {
         Arc::new(Self {
             specs: self.specs.clone(),
             tools: tools.collect(),
+            cap: self.cap,
             index: self.index.clone(),
         })
     }
@@ -104,7 +109,7 @@ impl ToolSet {
         let mut names: HashSet<_> = self.specs.iter().map(|spec| spec.name.clone()).collect();
         tools.extend(more.into_iter().filter(|tool| names.insert(tool.spec().name)));
         // What is wrong with a tool from elsewhere is told by whoever brings it.
-        Self::new(tools, limit, &mut Vec::new())
+        Self::new(tools, limit, self.cap, &mut Vec::new())
     }
 
     /// The error result for a tool that is not there.

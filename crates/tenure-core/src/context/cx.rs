@@ -116,6 +116,13 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// The name by which the hook stands in the agent: no other hook of the agent has it. Empty for a
+    /// model or a tool.
+    pub fn hook_name(&self) -> &'a str {
+        let entries = &self.site.inner.blueprint.chain.entries;
+        entries.get(self.place()).map_or("", |entry| &entry.name)
+    }
+
     /// Announces that this call does not concern the hook, for whoever listens. The hook does
     /// nothing then, and what it stands before goes on.
     pub fn skipped(&self) {

@@ -82,6 +82,7 @@ pub struct Registration {
     pub(crate) stands: Stands,
     pub(crate) text: Text,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) tool_limit: Option<Duration>,
 }
 
 /// Where a hook has to stand among others, if they are there.
@@ -121,6 +122,7 @@ impl Registration {
             stands: Stands::default(),
             text: Text::Changes,
             tools: Vec::new(),
+            tool_limit: None,
         }
     }
 
@@ -258,6 +260,13 @@ impl Registration {
     /// Brings a tool along, which every agent with this hook then has.
     pub fn with_tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The most time that a call of any tool of the agent may take, whatever else is said of it. What
+    /// takes longer is an error result, on record like any other; waiting for a person does not count.
+    pub fn limits_tools(mut self, limit: Duration) -> Self {
+        self.tool_limit = Some(limit);
         self
     }
 

@@ -70,6 +70,8 @@ pub enum StopReason {
     MaxTokens,
     /// The provider withheld the answer.
     Refused,
+    /// It did not: a hook answered in its place, because it failed.
+    StandIn,
 }
 
 /// What a model answered.

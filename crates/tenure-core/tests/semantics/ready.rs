@@ -9,6 +9,7 @@ use tenure_core::hook::{
 use tenure_core::message::Message;
 use tenure_core::model::{Model, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use tenure_core::step::MemoryStepLog;
+use tenure_core::tool::ToolError;
 use tenure_core::{ErrorKind, Outcome};
 
 const PIECES: Reply = Reply::Stream(&["one ", "two ", "three"]);
@@ -87,6 +88,7 @@ async fn g7_a_model_that_a_hook_asks_is_charged_and_served_from_the_record() {
             .unwrap();
         assert_eq!(report.usage.input, 17, "what the judge read is part of the turn");
         assert_eq!(*asked.lock().unwrap(), usize::from(life == 0), "life {life}");
+        assert_eq!(agent.usage().input, 17, "and of what the agent cost");
         agent.shutdown().await;
     }
 }
@@ -302,4 +304,42 @@ async fn a_hook_brings_its_tools_along() {
             .with_tool(ok_tool("note")),
     );
     assert!(twice.build().unwrap_err().to_string().contains("note"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_may_limit_what_tools_take_and_a_person_may_take_longer() {
+    let limits = || {
+        let begins = hook::before_agent(|_, _| Box::pin(async { Ok(Flow::Continue) }));
+        hook::hook(begins).limits_tools(secs(2))
+    };
+    let hangs = tool("act", |_, _| Box::pin(std::future::pending()));
+    let agent = Agent::builder("agent").model(script([call(&["act"])])).tool(hangs);
+    let agent = started(agent.with_lifecycle(limits())).await;
+    agent.run("go").await.unwrap();
+    let said = agent.history().iter().find(|it| matches!(it, Message::Tool(_))).cloned();
+    assert!(said.unwrap().text().contains("within 2s"), "it is given up");
+
+    let asks = tool("act", |cx, _| {
+        Box::pin(async move {
+            cx.ask(tenure_core::ask::Ask::input("well?")).await.map_err(ToolError::ends_turn)?;
+            Ok("asked".into())
+        })
+    });
+    let slow = Slowly;
+    let agent = Agent::builder("agent").model(script([call(&["act"])])).tool(asks).on_ask(slow);
+    let agent = started(agent.with_lifecycle(limits())).await;
+    agent.run("go").await.unwrap();
+    let said = agent.history().iter().find(|it| matches!(it, Message::Tool(_))).cloned();
+    assert_eq!(said.unwrap().text(), "asked");
+}
+
+/// Thinks for a minute.
+struct Slowly;
+
+#[async_trait::async_trait]
+impl tenure_core::ask::Asker for Slowly {
+    async fn answer(&self, _: &tenure_core::ask::PendingAsk) -> Option<tenure_core::ask::Answer> {
+        tokio::time::sleep(secs(60)).await;
+        Some(tenure_core::ask::Answer::Respond("yes".to_owned()))
+    }
 }

@@ -95,7 +95,7 @@ impl AgentLifecycle for Withheld {
             false => answer,
         };
         response.calls.clear();
-        response.stop = StopReason::EndTurn;
+        response.stop = StopReason::StandIn;
         Ok(response)
     }
 }

@@ -1,7 +1,7 @@
 //! Model calls, made again.
 
 use super::backoff::{Backoff, Jitter, checked_attempts, later};
-use super::failure::{Failure, of_model};
+use super::failure::{Failure, of_model, was_asked};
 use super::names::Words;
 use crate::ready::{About, Makings, Options, Refusal, Time};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::Duration;
 use tenure_core::context::TurnCx;
 use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registration, hook};
-use tenure_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use tenure_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, StopReason};
 use tenure_core::{Error, NextModel};
 use tenure_macros::lifecycle;
 use tokio::time::Instant;
@@ -25,7 +25,9 @@ const OWN_TIME: Duration = Duration::from_secs(30);
 /// as long as the provider asks for.
 ///
 /// Only failures of the model are retried, and only as long as nobody has read any of the answer. A
-/// wait that would outlast the turn is not begun. In a recorded run no wait is waited twice.
+/// model that was not even asked, because a breaker is open or a limit of ours is reached, did not
+/// fail: that is passed on at once, so that a fallback answers without a wait. A wait that would
+/// outlast the turn is not begun. In a recorded run no wait is waited twice.
 ///
 /// ```
 /// use std::time::Duration;
@@ -178,6 +180,7 @@ impl AgentLifecycle for Again {
                 return Err(error.into());
             }
             let again = made < self.it.attempts
+                && was_asked(failure)
                 && self.it.on.contains(&failure.kind())
                 && self.wait(cx, made, failure).await?;
             if !again {
@@ -224,7 +227,8 @@ impl Again {
             (Some(answer), Some(failure)) => {
                 let said =
                     Said { error: failure.to_string(), kind: failure.kind(), attempts: made };
-                Ok(ModelResponse::text(answer.fill(&said)?))
+                let text = answer.fill(&said)?;
+                Ok(ModelResponse { text, stop: StopReason::StandIn, ..ModelResponse::default() })
             }
             _ => Err(error.into()),
         }
@@ -282,7 +286,8 @@ pub(super) struct RetryOptions {
     jitter: Jitter,
     /// The longest wait that a provider may ask for; if it asks for more, the call fails at once.
     max_retry_after: Time,
-    /// The failures that are retried.
+    /// The failures that are retried. That of a model which was not asked, because of an open
+    /// `breaker`, `rate_limit` or `concurrency`, is none of them, whatever its kind.
     on: Vec<Failure>,
     /// Bounds the retries of all calls of this hook together; without it, only each call is bounded.
     budget: Option<BudgetOptions>,

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 use tenure_core::context::{ToolCx, TurnCx};
-use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registration, hook};
+use tenure_core::hook::{
+    AgentLifecycle, HookError, IntoRegistration, Point, Points, Registration, hook,
+};
 use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{NextModel, NextTool};
@@ -59,7 +61,16 @@ impl IntoRegistration for Timeout {
     fn into_registration(self) -> Registration {
         // Each attempt has the time, so it stands within whatever makes attempts.
         let within = ["retry", "tool_retry", "fallback", "breaker", "cache"];
+        let model = self.model.map(|_| Point::WrapModelCall);
+        let tool = self.tool.map(|_| Point::WrapToolCall);
+        let points: Points = model.into_iter().chain(tool).collect();
+        let tools = self.tool;
         let registration = hook(Bounded(self)).named("timeout").kind("timeout").keeps_text();
+        let mut registration = registration.only(points);
+        // What is given up here would not be on record, and a person who is asked would be cut off.
+        if let Some(limit) = tools {
+            registration = registration.limits_tools(limit);
+        }
         within.into_iter().fold(registration, Registration::inside)
     }
 }
@@ -86,11 +97,8 @@ impl AgentLifecycle for Bounded {
         request: &mut ToolRequest,
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
-        let Some(limit) = self.0.tool else { return Ok(next.call(request).await?) };
-        match tokio::time::timeout(limit, next.call(request)).await {
-            Ok(result) => Ok(result?),
-            Err(_) => Ok(ToolOutput::error(format!("the tool gave no answer within {limit:?}"))),
-        }
+        // The agent holds its tools to the limit; here it is seen where it stands.
+        Ok(next.call(request).await?)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::input::classify::json_in;
 use crate::input::seen::said;
 use crate::ready::{About, Makings, ModelName, Options, Refusal};
+use crate::words::own_key;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -328,8 +329,9 @@ impl AgentLifecycle for Selecting {
                 Some(names) => names.iter().map(|name| Value::from(&**name)).collect(),
                 None => Value::Null,
             };
-            if cx.state(KEY).unwrap_or_default() != names {
-                cx.set_state(KEY, names)?;
+            let key = own_key(&cx, "select_tools", KEY);
+            if cx.state(&key).unwrap_or_default() != names {
+                cx.set_state(key, names)?;
             }
         }
         if let Some(names) = chosen {
@@ -345,7 +347,7 @@ impl AgentLifecycle for Selecting {
         request: &mut ToolRequest,
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
-        let shown = cx.state(KEY).unwrap_or_default();
+        let shown = cx.state(&own_key(&cx, "select_tools", KEY)).unwrap_or_default();
         if let Value::Array(shown) = shown
             && !shown.iter().any(|name| name == request.name())
         {

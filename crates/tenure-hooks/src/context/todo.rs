@@ -59,7 +59,8 @@ const SYSTEM_PROMPT: &str = "For work of several steps, keep a list of what is t
 /// Gives the agent a list of what is to be done, and a tool to keep it with. The model sees the list
 /// at every step.
 ///
-/// The list is part of the agent's state (`_todos`): it stays from turn to turn, and a run that goes
+/// The list is part of the agent's state (`_todos`, with `:` and the tool's name behind for a tool of
+/// another name, so that an agent may have several): it stays from turn to turn, and a run that goes
 /// on after a crash has it. It is shown with the request and is no part of the conversation, so it
 /// never piles up. Several calls of the tool at once are refused, all of them: nobody could say which
 /// list counts.
@@ -126,9 +127,22 @@ impl TodoList {
         self
     }
 
-    /// The list of an agent as it is now.
+    /// The list of an agent as it is now that is kept with the tool `write_todos`.
     pub fn of(agent: &tenure_core::agent::Agent) -> Vec<Todo> {
-        list_of(agent.state_value(KEY))
+        Self::of_tool(agent, TOOL_NAME)
+    }
+
+    /// The same of a list that is kept with a tool of another name.
+    pub fn of_tool(agent: &tenure_core::agent::Agent, tool_name: &str) -> Vec<Todo> {
+        list_of(agent.state_value(&key(tool_name)))
+    }
+}
+
+/// Where the list is that this tool writes: an agent may have several, each with a tool of its own.
+fn key(tool_name: &str) -> String {
+    match tool_name {
+        TOOL_NAME => KEY.to_owned(),
+        name => format!("{KEY}:{name}"),
     }
 }
 
@@ -141,7 +155,11 @@ impl IntoRegistration for TodoList {
         let tool =
             WriteTodos { name: self.tool_name.clone(), description: self.tool_description.clone() };
         let prompt = self.system_prompt.replace("{tool}", &self.tool_name);
-        hook(Showing { prompt })
+        let open = match &*self.tool_name {
+            TOOL_NAME => "<todo_list>".to_owned(),
+            name => format!("<todo_list tool=\"{name}\">"),
+        };
+        hook(Showing { prompt, key: key(&self.tool_name), open })
             .named("todo")
             .kind("todo")
             .with_tool(tool)
@@ -155,9 +173,10 @@ impl IntoRegistration for TodoList {
 
 struct Showing {
     prompt: String,
+    key: String,
+    /// What the list begins with where it is shown.
+    open: String,
 }
-
-const MARKS: Marks = Marks { open: "<todo_list>", close: "</todo_list>" };
 
 fn shown(prompt: &str, list: &[Todo]) -> String {
     let mut text = prompt.to_owned();
@@ -186,10 +205,11 @@ impl AgentLifecycle for Showing {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        let text = shown(&self.prompt, &list_of(cx.state(KEY)));
+        let text = shown(&self.prompt, &list_of(cx.state(&self.key)));
+        let marks = Marks { open: &self.open, close: "</todo_list>" };
         match text.is_empty() {
-            true => MARKS.clear(request),
-            false => MARKS.instruct(request, &text, Side::After),
+            true => marks.clear(request),
+            false => marks.instruct(request, &text, Side::After),
         }
         Ok(Flow::Continue)
     }
@@ -256,11 +276,12 @@ impl Tool for WriteTodos {
         if let Some(wrong) = fault(&todos) {
             return Ok(ToolOutput::error(format!("{wrong}; the list was left as it is")));
         }
-        let before = list_of(cx.state(KEY));
+        let key = key(&self.name);
+        let before = list_of(cx.state(&key));
         if before != todos {
             cx.announce("todo.changed", || json!({ "todos": todos }));
         }
-        cx.set_state(KEY, json!(todos))?;
+        cx.set_state(key, json!(todos))?;
         let open = todos.iter().filter(|it| it.status != TodoStatus::Completed).count();
         Ok(ToolOutput::text(format!(
             "The list is written: {} entries, {open} of them open.",

@@ -32,16 +32,17 @@ pub(super) struct CriticOptions {
     /// When several votes let an answer pass: by `majority`, if `unanimous`, or `weighted`. A tie
     /// rejects.
     consensus: ConsensusOption,
-    /// For `weighted`: the share of the weight of all votes that has to be exceeded, from 0 to 1.
-    threshold: f64,
+    /// Only for `weighted`: the share of the weight of all votes that has to be exceeded, from 0 to
+    /// 1; without it 0.5.
+    threshold: Option<f64>,
     /// How many critics have to give a verdict; without it more than half of them, and all where
     /// they have to be unanimous.
     quorum: Option<usize>,
     /// What the critics see beside the answer: the last messages of the user (`own`), or the
     /// instruction and the conversation of the creator (`shared`).
     context: ContextOption,
-    /// For `own`: how many of the last messages of the user.
-    user_messages: usize,
+    /// Only for `own`: how many of the last messages of the user; without it 1.
+    user_messages: Option<usize>,
     /// The time that the critics have for one answer. One that takes longer has no vote.
     timeout: Time,
 }
@@ -57,10 +58,10 @@ impl Default for CriticOptions {
             on_rejected: OnRejectedOption::default(),
             on_failure: OnFailureOption::default(),
             consensus: ConsensusOption::default(),
-            threshold: 0.5,
+            threshold: None,
             quorum: None,
             context: ContextOption::default(),
-            user_messages: 1,
+            user_messages: None,
             timeout: Time(Duration::from_secs(40)),
         }
     }
@@ -77,13 +78,9 @@ struct CriticOption {
     /// What it is to look at; without it, whether the answer is right, complete and safe.
     #[serde(default)]
     instruction: Option<String>,
-    /// How much its vote weighs where votes are weighed.
-    #[serde(default = "one")]
-    weight: f64,
-}
-
-fn one() -> f64 {
-    1.0
+    /// Only for `weighted`: how much its vote weighs; without it 1.
+    #[serde(default)]
+    weight: Option<f64>,
 }
 
 macro_rules! choices {
@@ -103,6 +100,10 @@ choices! {
     ConsensusOption { #[default] Majority, Unanimous, Weighted }
     ContextOption { #[default] Own, Shared }
 }
+
+/// Why a weight or a share of weights cannot work.
+const NOT_WEIGHTED: &str =
+    "votes are weighed only by `consensus: weighted`; say that, or take this away";
 
 impl CriticOptions {
     fn judges(&self, makings: &dyn Makings) -> Result<Vec<Judge>, Refusal> {
@@ -139,13 +140,17 @@ impl CriticOptions {
                 let message = format!("two critics are called `{}`", critic.name);
                 return Err(Refusal::new(field("name"), message));
             }
-            if !(critic.weight > 0.0 && critic.weight.is_finite()) {
-                let message = format!("{} is no weight; it is more than 0", critic.weight);
+            let weight = critic.weight.unwrap_or(1.0);
+            if !(weight > 0.0 && weight.is_finite()) {
+                let message = format!("{weight} is no weight; it is more than 0");
                 return Err(Refusal::new(field("weight"), message));
+            }
+            if critic.weight.is_some() && self.consensus != ConsensusOption::Weighted {
+                return Err(Refusal::new(field("weight"), NOT_WEIGHTED));
             }
             self.warn_if_same(makings, &format!("critics[{at}]"), &critic.model);
             let model = find(&field("model"), &critic.model)?;
-            let judge = Judge::new(critic.name.as_str(), model).weight(critic.weight);
+            let judge = Judge::new(critic.name.as_str(), model).weight(weight);
             judges.push(told(judge, critic.instruction.as_deref(), &field("instruction"))?);
         }
         Ok(judges)
@@ -188,10 +193,19 @@ impl Options for CriticOptions {
 
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal> {
         let judges = self.judges(makings)?;
-        if self.consensus == ConsensusOption::Weighted && !(0.0..1.0).contains(&self.threshold) {
+        if self.threshold.is_some() && self.consensus != ConsensusOption::Weighted {
+            return Err(Refusal::new("threshold", NOT_WEIGHTED));
+        }
+        let threshold = self.threshold.unwrap_or(0.5);
+        if !(0.0..1.0).contains(&threshold) {
             let message =
-                format!("{} is no share that can be exceeded; it is from 0 to 1", self.threshold);
+                format!("{threshold} is no share that can be exceeded; it is from 0 to 1");
             return Err(Refusal::new("threshold", message));
+        }
+        if self.user_messages.is_some() && self.context == ContextOption::Shared {
+            let message = "by `context: shared` the critics see the whole conversation; take this \
+                           away, or say `context: own`";
+            return Err(Refusal::new("user_messages", message));
         }
         if let Some(quorum) = self.quorum
             && !(1..=judges.len()).contains(&quorum)
@@ -210,7 +224,7 @@ impl Options for CriticOptions {
                 JudgedOption::All => Judged::All,
             })
             .context(match self.context {
-                ContextOption::Own => CriticContext::Own(self.user_messages),
+                ContextOption::Own => CriticContext::Own(self.user_messages.unwrap_or(1)),
                 ContextOption::Shared => CriticContext::Shared,
             })
             .rounds(self.rounds)
@@ -226,7 +240,7 @@ impl Options for CriticOptions {
             .consensus(match self.consensus {
                 ConsensusOption::Majority => Consensus::Majority,
                 ConsensusOption::Unanimous => Consensus::Unanimous,
-                ConsensusOption::Weighted => Consensus::Weighted(self.threshold),
+                ConsensusOption::Weighted => Consensus::Weighted(threshold),
             })
             .timeout(self.timeout.0);
         if let Some(quorum) = self.quorum {

@@ -11,6 +11,7 @@ use tenure_core::context::TurnCx;
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Model, ModelRequest, ModelResponse};
 use tenure_core::{Error, ErrorKind};
+use tokio::time::Instant;
 
 /// What a critic is told, unless it is told something else.
 const INSTRUCTION: &str = "\
@@ -152,11 +153,7 @@ pub(super) async fn ask_all(
     timeout: Duration,
 ) -> Result<Vec<Vote>, Error> {
     let votes = judges.iter().enumerate().map(|(at, judge)| async move {
-        let asked = tokio::time::timeout(timeout, ask(judge, at, cx, material, round)).await;
-        let verdict = match asked {
-            Ok(verdict) => verdict?,
-            Err(_) => Err(format!("it gave no verdict within {timeout:?}")),
-        };
+        let verdict = ask(judge, at, cx, material, round, timeout).await?;
         Ok(Vote { critic: judge.name.clone(), weight: judge.weight, verdict })
     });
     join_all(votes).await.into_iter().collect()
@@ -169,7 +166,9 @@ async fn ask(
     cx: TurnCx<'_>,
     material: &str,
     round: usize,
+    timeout: Duration,
 ) -> Result<Result<Verdict, String>, Error> {
+    let begun = Instant::now();
     // Names of steps are apart, whatever the critics are called.
     let name = format!("{at}.{}#{round}", judge.name);
     let mut messages = vec![Message::user(material)];
@@ -177,6 +176,9 @@ async fn ask(
     loop {
         let mut request = ModelRequest::new(messages.clone());
         request.instruction = Some(judge.instruction.clone());
+        // The call itself is bounded, and not what stands around it: so it is on record that it took
+        // too long, and a later life of the run does not ask again.
+        request.limit(timeout.saturating_sub(begun.elapsed()));
         let said = match cx.call_model(&name, &judge.model, request).await {
             Ok(response) => response.text,
             Err(error) if is_its_own(&error) => return Ok(Err(error.to_string())),

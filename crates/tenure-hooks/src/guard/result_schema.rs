@@ -3,7 +3,8 @@
 use super::ending;
 use super::glob::Glob;
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
-use jsonschema::{PatternOptions, Validator};
+use crate::words::{compiled, own_key};
+use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, NextTool};
 use tenure_macros::lifecycle;
 
+const KIND: &str = "result_schema";
 /// The mark of a turn that is to end.
 const ENDS: &str = "_result_schema_ends";
 /// What was wrong with an answer, for the model that is asked once more.
@@ -135,8 +137,8 @@ impl IntoRegistration for ResultSchema {
     fn into_registration(self) -> Registration {
         let points = self.points();
         let registration = hook(Held(self))
-            .named("result_schema")
-            .kind("result_schema")
+            .named(KIND)
+            .kind(KIND)
             .only(points)
             .inside("tool_retry")
             .outside("timeout");
@@ -146,19 +148,6 @@ impl IntoRegistration for ResultSchema {
             Point::AfterModel => registration.policy_at(point, Policy::Abort),
             point => registration.policy_at(point, Policy::Deny),
         })
-    }
-}
-
-/// A schema, ready to be used. Patterns in it take time in proportion to what they are held against.
-fn compiled(schema: &Value) -> Result<Arc<Validator>, String> {
-    let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
-    match options.build(schema) {
-        Ok(validator) => Ok(Arc::new(validator)),
-        Err(error) => {
-            let at = error.instance_path().to_string();
-            let at = if at.is_empty() { String::new() } else { format!(" at `{at}`") };
-            Err(format!("the schema cannot be used{at}: {error}"))
-        }
     }
 }
 
@@ -191,22 +180,23 @@ impl AgentLifecycle for Held {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        if let Some(why) = ending::marked(cx, ENDS)? {
+        if let Some(why) = ending::marked(cx, &own_key(&cx, KIND, ENDS))? {
             return Err(Error::denied(why).into());
         }
         // The state says that the model was asked once more for as long as the turn lasts.
-        match cx.state(AGAIN) {
+        let again = own_key(&cx, KIND, AGAIN);
+        match cx.state(&again) {
             Some(Value::String(why)) if cx.step_number() > 1 => {
                 let correction = format!(
                     "Your answer does not have the form that was asked for: {why}. Answer again \
                      with JSON only, in that form."
                 );
                 request.messages.edit().push(Message::user(correction));
-                cx.set_state(AGAIN, true)?;
+                cx.set_state(again, true)?;
             }
             Some(Value::Null) | None => {}
             Some(_) if cx.step_number() > 1 => {}
-            Some(_) => cx.set_state(AGAIN, Value::Null)?,
+            Some(_) => cx.set_state(again, Value::Null)?,
         }
         Ok(Flow::Continue)
     }
@@ -222,8 +212,9 @@ impl AgentLifecycle for Held {
         let Some(why) = defects(validator, &response.text) else {
             return Ok(HookAction::Continue);
         };
-        if self.0.again && matches!(cx.state(AGAIN), None | Some(Value::Null)) {
-            cx.set_state(AGAIN, why)?;
+        let again = own_key(&cx, KIND, AGAIN);
+        if self.0.again && matches!(cx.state(&again), None | Some(Value::Null)) {
+            cx.set_state(again, why)?;
             return Ok(HookAction::JumpTo(JumpTarget::Model));
         }
         Ok(HookAction::Reject(format!("the answer does not fit its schema: {why}")))
@@ -251,7 +242,7 @@ impl AgentLifecycle for Held {
             OnMismatch::Error => Ok(ToolOutput::error(message)),
             OnMismatch::Deny => Ok(ToolOutput::denied(message)),
             OnMismatch::End => {
-                ending::mark(cx, ENDS, &message)?;
+                ending::mark(cx, &own_key(&cx, KIND, ENDS), &message)?;
                 Ok(ToolOutput::denied(message))
             }
         }

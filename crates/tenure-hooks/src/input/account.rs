@@ -11,6 +11,10 @@ const PARTS: u32 = 64;
 /// How many ends are remembered, so that one that is delivered twice counts once.
 const DELIVERIES: usize = 32;
 
+const DOLLARS: &str = "US dollars";
+/// Where these are, nobody knows how much was spent.
+const UNPRICED: &str = "model calls without a known price (see `unpriced`)";
+
 /// What may be used in a window of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -19,6 +23,8 @@ pub(super) struct Limits {
     pub(super) tokens: Option<u64>,
     /// Billionths of a dollar.
     pub(super) nanos: Option<u64>,
+    /// Whether calls without a known price are let pass where money is limited.
+    pub(super) unpriced: bool,
 }
 
 /// What was used, part by part.
@@ -36,12 +42,16 @@ struct Part {
     requests: u64,
     tokens: u64,
     nanos: u64,
+    /// Model calls without a known price.
+    #[serde(default)]
+    unpriced: u64,
 }
 
 /// What a turn has used.
 pub(super) struct Spent {
     pub(super) tokens: u64,
     pub(super) nanos: u64,
+    pub(super) unpriced: u64,
     /// Which delivery this is.
     pub(super) delivery: String,
 }
@@ -88,10 +98,12 @@ impl Account {
     /// Counts a request, if there is room for it.
     pub(super) fn admit(&mut self, now: Duration, limits: &Limits) -> Result<(), Exceeded> {
         self.forget(now, limits);
+        let unpriced = limits.nanos.filter(|_| !limits.unpriced).map(|_| 1);
         let room = [
             self.room(now, limits, "requests", limits.requests, |part| part.requests),
             self.room(now, limits, "tokens", limits.tokens, |part| part.tokens),
-            self.room(now, limits, "US dollars", limits.nanos, |part| part.nanos),
+            self.room(now, limits, DOLLARS, limits.nanos, |part| part.nanos),
+            self.room(now, limits, UNPRICED, unpriced, |part| part.unpriced),
         ];
         // Whoever comes back for one limit should not be sent away by the next.
         let longest = room.into_iter().flatten().max_by_key(|exceeded| exceeded.after);
@@ -106,7 +118,7 @@ impl Account {
 
     /// Counts what a turn has used. It counts once, however often it is delivered.
     pub(super) fn spend(&mut self, now: Duration, limits: &Limits, spent: Spent) {
-        let Spent { tokens, nanos, delivery } = spent;
+        let Spent { tokens, nanos, unpriced, delivery } = spent;
         if self.delivered.contains(&delivery) {
             return;
         }
@@ -118,6 +130,7 @@ impl Account {
         let part = self.part(now, limits);
         part.tokens = part.tokens.saturating_add(tokens);
         part.nanos = part.nanos.saturating_add(nanos);
+        part.unpriced = part.unpriced.saturating_add(unpriced);
     }
 
     /// Whether nothing counts in it any more.
@@ -136,7 +149,7 @@ impl Account {
         let now = millis(now);
         if self.parts.last().is_none_or(|part| part.until < now) {
             let until = now + millis(limits.window / PARTS);
-            self.parts.push(Part { until, requests: 0, tokens: 0, nanos: 0 });
+            self.parts.push(Part { until, requests: 0, tokens: 0, nanos: 0, unpriced: 0 });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -166,7 +179,8 @@ impl Account {
             }
         }
         let limit = match what {
-            "US dollars" => format!("{}", limit as f64 / 1e9),
+            UNPRICED => "no".to_owned(),
+            DOLLARS => format!("{}", limit as f64 / 1e9),
             _ => limit.to_string(),
         };
         Some(Exceeded { what, limit, window: limits.window, after })
@@ -184,11 +198,11 @@ mod tests {
     }
 
     fn limits() -> Limits {
-        Limits { window: HOUR, requests: Some(2), tokens: None, nanos: None }
+        Limits { window: HOUR, requests: Some(2), tokens: None, nanos: None, unpriced: false }
     }
 
     fn spent(tokens: u64, delivery: &str) -> Spent {
-        Spent { tokens, nanos: 0, delivery: delivery.to_owned() }
+        Spent { tokens, nanos: 0, unpriced: 0, delivery: delivery.to_owned() }
     }
 
     #[test]
@@ -241,6 +255,18 @@ mod tests {
         account.spend(at(0), &limits, Spent { nanos: 2_000_000_000, ..spent(0, "a") });
         let exceeded = account.admit(at(1), &limits).unwrap_err();
         assert!(exceeded.to_string().contains("1.5 US dollars in 1 h"), "{exceeded}");
+    }
+
+    #[test]
+    fn a_call_without_a_price_is_denied_where_money_is_limited() {
+        let mut account = Account::default();
+        let limits = Limits { requests: None, nanos: Some(1), ..limits() };
+        account.spend(at(0), &limits, Spent { unpriced: 1, ..spent(5, "a") });
+        let said = account.admit(at(1), &limits).unwrap_err().to_string();
+        assert!(said.starts_with("Rate limit exceeded: no model calls without a known"), "{said}");
+        assert_eq!(account.admit(at(1), &Limits { unpriced: true, ..limits }), Ok(()));
+        assert_eq!(account.admit(at(1), &Limits { nanos: None, ..limits }), Ok(()));
+        assert_eq!(account.admit(at(3700), &limits), Ok(()), "it is out of the window");
     }
 
     #[test]

@@ -195,7 +195,7 @@ struct Reading {
     shelf: Arc<Shelf>,
 }
 
-const MARKS: Marks = Marks { open: "<loaded_context>", close: "</loaded_context>" };
+const MARKS: Marks<'static> = Marks { open: "<loaded_context>", close: "</loaded_context>" };
 
 impl Reading {
     /// What the files say. Reading them blocks, so that it is done elsewhere.

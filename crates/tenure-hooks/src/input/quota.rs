@@ -3,11 +3,12 @@
 use super::account::{Account, Limits, Spent};
 use super::seen::{AT_TURN, Expression, Moment, user_of};
 use crate::ready::{About, Makings, Options, Refusal, Time};
+use crate::words::own_key;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::Error;
 use tenure_core::context::TurnCx;
@@ -44,7 +45,7 @@ pub enum Keep {
     #[default]
     Process,
     /// In the agent's memory, where it survives. Processes that share a memory see each other's
-    /// requests; two of them at the very same moment may both pass.
+    /// requests; two of two processes at the very same moment may both pass.
     Memory,
 }
 
@@ -94,7 +95,7 @@ impl Quota {
     /// A quota over this much time. It needs a limit: requests, tokens or money.
     pub fn within(window: Duration) -> Self {
         Self {
-            limits: Limits { window, requests: None, tokens: None, nanos: None },
+            limits: Limits { window, requests: None, tokens: None, nanos: None, unpriced: false },
             per: Per::default(),
             keep: Keep::default(),
             key: None,
@@ -114,9 +115,17 @@ impl Quota {
         self
     }
 
-    /// The most money, in US dollars.
+    /// The most money, in US dollars. Once a model call has no known price, nobody knows how much was
+    /// spent: no more requests pass until it is out of the window, unless that is
+    /// [ignored](Quota::ignore_unpriced).
     pub fn cost(mut self, usd: f64) -> Self {
         self.limits.nanos = Some((usd * 1e9) as u64);
+        self
+    }
+
+    /// Goes on where a model call has no known price, as if it were free.
+    pub fn ignore_unpriced(mut self) -> Self {
+        self.limits.unpriced = true;
         self
     }
 
@@ -168,14 +177,35 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn memory_key(account: &str) -> String {
-    format!("memory/quota/{account}")
+/// Where an account is in the memory. Two quotas of an agent have names of their own.
+fn memory_key(cx: TurnCx<'_>, account: &str) -> String {
+    let own = own_key(&cx, "quota", "memory/quota");
+    format!("{own}/{account}")
+}
+
+/// The locks of accounts that are in a memory, by agent and key: who reads one to write it back has
+/// it alone in the process.
+static LOCKS: Mutex<Locks> = Mutex::new(BTreeMap::new());
+
+type Locks = BTreeMap<(String, String), Weak<tokio::sync::Mutex<()>>>;
+
+fn lock_of(agent: &str, key: &str) -> Arc<tokio::sync::Mutex<()>> {
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = (agent.to_owned(), key.to_owned());
+    if let Some(lock) = locks.get(&name).and_then(Weak::upgrade) {
+        return lock;
+    }
+    if locks.len() > SWEEP {
+        locks.retain(|_, lock| lock.strong_count() > 0);
+    }
+    let lock = Arc::default();
+    locks.insert(name, Arc::downgrade(&lock));
+    lock
 }
 
 /// What the memory knows now, and not only what was read at startup.
-async fn remembered(memory: &MemoryHandle<'_>, account: &str) -> Result<Account, HookError> {
-    let key = memory_key(account);
-    let found = memory.search(&Search::keys(key.as_str()), 1).await?;
+async fn remembered(memory: &MemoryHandle<'_>, key: &str) -> Result<Account, HookError> {
+    let found = memory.search(&Search::keys(key), 1).await?;
     let found = found.into_iter().find(|found| found.key == key);
     match found {
         None => Ok(Account::default()),
@@ -222,11 +252,14 @@ impl Counting {
                  keep the quota in the process",
             ));
         };
-        let mut account = remembered(&memory, name).await?;
+        let key = memory_key(cx, name);
+        let lock = lock_of(&cx.config().name, &key);
+        let _alone = lock.lock().await;
+        let mut account = remembered(&memory, &key).await?;
         let before = account.clone();
         let result = change(&mut account);
         if account != before {
-            memory.update(memory_key(name), json!(account))?;
+            memory.update(key, json!(account))?;
             memory.flush().await?;
         }
         Ok(result)
@@ -258,10 +291,11 @@ impl AgentLifecycle for Counting {
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         // Without an account the turn was not let in.
         let Some(name) = cx.carried_recorded::<String>() else { return Ok(After::Done) };
-        let Usage { input, output, cost, .. } = end.usage();
+        let Usage { input, output, cost, unpriced, .. } = end.usage();
         let spent = Spent {
             tokens: input.saturating_add(output),
             nanos: cost.nano_usd(),
+            unpriced,
             delivery: cx.delivery_id(),
         };
         let limits = self.0.limits;
@@ -282,6 +316,9 @@ pub(super) struct QuotaOptions {
     tokens: Option<u64>,
     /// The most money in the window, in US dollars; without it, it may be any amount.
     cost: Option<f64>,
+    /// What is done about model calls whose price is not known, where `cost` is limited: `deny` lets no
+    /// request pass until they are out of the window, `ignore` takes them for free.
+    unpriced: Unpriced,
     /// Whose requests are counted together: of a `user`, to an `agent`, or all of them (`shared`).
     per: Per,
     /// An expression that says it in the place of `per`, as in `variables.team`.
@@ -293,6 +330,16 @@ pub(super) struct QuotaOptions {
     pool: Option<String>,
 }
 
+#[derive(Deserialize, Serialize, JsonSchema, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Unpriced {
+    /// No request passes until they are out of the window.
+    #[default]
+    Deny,
+    /// They are taken for free.
+    Ignore,
+}
+
 impl Default for QuotaOptions {
     fn default() -> Self {
         Self {
@@ -300,6 +347,7 @@ impl Default for QuotaOptions {
             requests: None,
             tokens: None,
             cost: None,
+            unpriced: Unpriced::default(),
             per: Per::default(),
             key: None,
             keep: Keep::default(),
@@ -340,6 +388,12 @@ impl Options for QuotaOptions {
         quota.limits.tokens = self.tokens;
         if let Some(usd) = self.cost {
             quota = quota.cost(usd);
+        }
+        if self.unpriced == Unpriced::Ignore {
+            if self.cost.is_none() {
+                return Err(Refusal::new("unpriced", "it is about money, so it needs `cost`"));
+            }
+            quota = quota.ignore_unpriced();
         }
         if let Some(key) = &self.key {
             quota = quota.key(key)?;

@@ -21,6 +21,7 @@ use tenure_macros::lifecycle;
 /// A guard that judges the input of a turn before any model is asked: its length, what it has to look
 /// like and what it must not contain, and, with the feature `schema`, the JSON Schema that it fits.
 ///
+/// What others said in a chat since the agent last took part is judged as well, each of it by itself.
 /// What does not pass is denied, with the reason. An input of nothing but blanks is refused unless it
 /// is allowed.
 ///
@@ -184,9 +185,8 @@ const FAULTS: usize = 3;
 #[cfg(feature = "schema")]
 impl Schema {
     fn compile(schema: &Value) -> Result<Self, Refusal> {
-        let validator = jsonschema::validator_for(schema)
-            .map_err(|error| Refusal::new("schema", format!("it is no JSON Schema: {error}")))?;
-        Ok(Self { validator: Arc::new(validator) })
+        let validator = crate::words::compiled(schema);
+        Ok(Self { validator: validator.map_err(|why| Refusal::new("schema", why))? })
     }
 
     fn judge(&self, text: &str) -> Result<(), String> {
@@ -240,11 +240,15 @@ struct Judge(Validate);
 #[lifecycle]
 impl AgentLifecycle for Judge {
     async fn before_agent(&self, _cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        match (self.0.judge(&input.text).await, &self.0.message) {
-            (Ok(()), _) => Ok(Flow::Continue),
-            (Err(_), Some(message)) => Err(Error::denied(&**message).into()),
-            (Err(reason), None) => Err(Error::denied(reason).into()),
+        // What others said in a chat reaches the model too, as messages of their own.
+        for text in input.earlier.iter().chain([&input.text]) {
+            match (self.0.judge(text).await, &self.0.message) {
+                (Ok(()), _) => {}
+                (Err(_), Some(message)) => return Err(Error::denied(&**message).into()),
+                (Err(reason), None) => return Err(Error::denied(reason).into()),
+            }
         }
+        Ok(Flow::Continue)
     }
 }
 

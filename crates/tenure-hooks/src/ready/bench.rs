@@ -87,9 +87,13 @@ impl Makings for Bench {
         };
         let path = Path::new(path);
         match is_beneath(path) {
-            true => Ok(self.root.clone().unwrap_or_else(|| PathBuf::from(".")).join(path)),
+            true => Ok(Makings::root(self).join(path)),
             false => Err("it leads out of the folder that hooks may use".to_owned()),
         }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.root.clone().unwrap_or_else(|| PathBuf::from("."))
     }
 
     fn cache(&self) -> Option<Arc<dyn Cache>> {

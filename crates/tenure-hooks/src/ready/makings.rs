@@ -24,6 +24,12 @@ pub trait Makings {
     /// there. The error says why it may not be used.
     fn path(&self, path: &str) -> Result<PathBuf, String>;
 
+    /// The project's folder, in which its tools run; the working folder of the process, where there is
+    /// no project.
+    fn root(&self) -> PathBuf {
+        PathBuf::from(".")
+    }
+
     /// A cache that outlives the process, if there is one.
     fn cache(&self) -> Option<Arc<dyn Cache>> {
         None

@@ -23,7 +23,7 @@ pub use makings::{Makings, Shared};
 pub(crate) use options::Options;
 pub use options::Refusal;
 #[allow(unused_imports)]
-pub(crate) use value::{Address, CommandLine, ModelName, Pattern, ProjectPath, Time};
+pub(crate) use value::{Address, CommandLine, ModelName, Pattern, ProjectPath, Time, Variable};
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl Ready {
     }
 
     /// The JSON Schema of what it takes by `with`. The format of a text says what it names: `model`,
-    /// `path`, `url`; a list of the format `command` is one.
+    /// `path`, `url`, `env` (a variable of the environment); a list of the format `command` is one.
     pub fn schema(&self) -> Value {
         (self.schema)(SchemaGenerator::default())
     }

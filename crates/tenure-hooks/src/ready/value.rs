@@ -38,6 +38,8 @@ texts! {
     ProjectPath, "path";
     /// An `http` or `https` address.
     Address, "url";
+    /// The name of a variable of the environment. Whoever trusts a project is told of it.
+    Variable, "env";
 }
 
 /// A time with its unit: `500ms`, `30s`, `2m`, `1h`. More than zero.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -43,6 +43,7 @@ pub(super) fn append(
         .mode(0o600)
         .open(path)
         .map_err(&failed)?;
+    check_no_link(path, &file).map_err(&failed)?;
     // Nobody else writes between the look and the line. It is given back when the file is closed.
     lock(&file).map_err(&failed)?;
     let tail = tail(&mut file, if resumed { LONG_TAIL } else { TAIL }).map_err(&failed)?;
@@ -54,6 +55,16 @@ pub(super) fn append(
     let text = format!("{}{line}\n", if is_torn { "\n" } else { "" });
     file.write_all(text.as_bytes()).map_err(&failed)?;
     if sync { file.sync_all().map_err(&failed) } else { Ok(()) }
+}
+
+/// Sees to it that an open file is the one of this name, and not one that a link of that name leads
+/// to, even one that was put there while it was opened.
+pub(crate) fn check_no_link(path: &Path, file: &File) -> io::Result<()> {
+    let (named, open) = (path.symlink_metadata()?, file.metadata()?);
+    if (named.dev(), named.ino()) == (open.dev(), open.ino()) {
+        return Ok(());
+    }
+    Err(io::Error::new(ErrorKind::InvalidInput, "it is a link, which might lead anywhere"))
 }
 
 fn lock(file: &File) -> io::Result<()> {
@@ -81,16 +92,40 @@ fn tail(file: &mut File, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn is_of(record: &[u8], delivery: &str) -> bool {
-    let value: Result<Value, _> = serde_json::from_slice(record);
-    value.is_ok_and(|value| value["delivery"] == delivery)
+    delivery_of(record).is_some_and(|it| it == delivery)
 }
 
-/// Writes a file, in place of the one of that name, unless that is of this delivery.
+/// Whose record it is, if it is one.
+fn delivery_of(record: &[u8]) -> Option<String> {
+    let mut value: Value = serde_json::from_slice(record).ok()?;
+    match value.get_mut("delivery")?.take() {
+        Value::String(delivery) => Some(delivery),
+        _ => None,
+    }
+}
+
+/// Writes a file, in place of the record of that name, unless that is of this delivery. What is there
+/// and is no record is somebody else's, and stays.
 pub(super) fn replace(path: &Path, delivery: &str, text: &str, sync: bool) -> Result<(), String> {
     let failed = failed(path);
     make_parent(path).map_err(&failed)?;
-    if std::fs::read(path).is_ok_and(|known| is_of(&known, delivery)) {
-        return Ok(());
+    match path.symlink_metadata() {
+        Ok(it) => {
+            let known = if it.is_file() { std::fs::read(path).map_err(&failed)? } else { vec![] };
+            match delivery_of(&known) {
+                Some(known) if known == delivery => return Ok(()),
+                Some(_) => {}
+                None => {
+                    return Err(format!(
+                        "{} is there, and is not a result that was saved, so it is not replaced; \
+                         choose another `name` or `folder`",
+                        path.display()
+                    ));
+                }
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
     }
     let beside = beside(path);
     let write = || -> io::Result<()> {
@@ -195,7 +230,27 @@ mod tests {
         std::fs::write(&target, "").unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(append(&path, "a", "{}", false, false).unwrap_err().contains("is a link"));
-        replace(&path, "a", r#"{"delivery":"a"}"#, false).unwrap();
+        assert!(replace(&path, "a", "{}", false).unwrap_err().contains("is not replaced"));
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "");
+        // Also if it was put there after the look.
+        let open = File::open(&path).unwrap();
+        assert!(check_no_link(&path, &open).unwrap_err().to_string().contains("is a link"));
+        assert!(check_no_link(&target, &open).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_record_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.md");
+        for text in ["", "---\ntype: agent\n---\n", "{}", r#"["delivery"]"#, r#"{"delivery":1}"#] {
+            std::fs::write(&path, text).unwrap();
+            let why = replace(&path, "a", r#"{"delivery":"a"}"#, false).unwrap_err();
+            assert!(why.contains("agent.md is there"), "{text}: {why}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let sub = folder.path().join("sub");
+        std::fs::create_dir(&sub).unwrap();
+        assert!(replace(&sub, "a", "{}", false).unwrap_err().contains("is not replaced"));
     }
 }

@@ -1,6 +1,6 @@
 //! Hooks that do something with a result: keep it, tell of it, put it into a form.
 
-mod file;
+pub(crate) mod file;
 mod format;
 mod notify;
 mod record;

@@ -76,7 +76,8 @@ impl SaveResult {
     }
 
     /// The name of each file: a template with `agent`, `run`, `date`, `time`, `outcome` and
-    /// `delivery`. A file of that name is replaced. Only for [`files`](Self::files).
+    /// `delivery`. A result of that name is replaced; any other file stays, and the result is not
+    /// kept. Only for [`files`](Self::files).
     pub fn name(mut self, template: &str) -> Result<Self, Refusal> {
         check_template(template)?;
         if let Place::Folder { name, .. } = &mut self.place {
@@ -229,7 +230,7 @@ pub(super) struct SaveOptions {
     /// The key in the agent's memory under which its last result is, as in `memory/last_result`.
     memory: Option<String>,
     /// The name of each file in `folder`: a template with `agent`, `run`, `date`, `time`, `outcome`
-    /// and `delivery`. A file of that name is replaced.
+    /// and `delivery`. A result of that name is replaced; any other file stays as it is.
     name: String,
     /// What is kept, beside the delivery, the time, the agent and the run.
     what: Vec<Part>,

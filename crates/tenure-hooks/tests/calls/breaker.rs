@@ -98,21 +98,40 @@ async fn a_fallback_answers_while_it_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_waits_for_it_or_gives_up() {
-    let model = Play::new([fails(Overloaded), fails(Overloaded), says(&["yes"])]);
-    let patient = started(agent(&model, breaker()).with_lifecycle(Retry::new().attempts(4))).await;
-    let start = Instant::now();
-    assert_eq!(patient.run("hello").await.unwrap().output(), "yes");
-    assert!(start.elapsed() >= 10 * SECOND, "{:?}", start.elapsed());
-    patient.shutdown().await;
-
+async fn a_retry_does_not_wait_for_it() {
     let model = Play::new([fails(Overloaded), fails(Overloaded)]);
-    let hasty = Retry::new().attempts(4).max_retry_after(SECOND);
-    let hasty = started(agent(&model, breaker()).with_lifecycle(hasty)).await;
+    let (bus, recorder) = bus();
+    let agent = agent(&model, breaker()).events(&bus);
+    let agent = started(agent.with_lifecycle(Retry::new().attempts(4))).await;
+    // The circuit opens on the way.
     let start = Instant::now();
-    assert_eq!(kind_of(&hasty).await, Some(Overloaded));
+    assert_eq!(kind_of(&agent).await, Some(Overloaded));
     assert!(start.elapsed() < 3 * SECOND, "{:?}", start.elapsed());
-    hasty.shutdown().await;
+    assert_eq!((model.calls(), announced(&recorder, "retry").len()), (2, 2));
+    // Then it is open.
+    let start = Instant::now();
+    assert_eq!(kind_of(&agent).await, Some(Overloaded));
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert_eq!((model.calls(), announced(&recorder, "retry").len()), (2, 2));
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fallback_around_a_retry_answers_at_once_while_it_is_open() {
+    let own = Play::named("own", [fails(Overloaded), fails(Overloaded), says(&["own"])]);
+    let other = Play::named("other", (0..4).map(|_| says(&["other"])));
+    let agent = agent(&own, breaker()).with_lifecycle(Retry::new().attempts(4));
+    let agent = started(agent.with_lifecycle(Fallback::to(other.clone()))).await;
+    assert_eq!(agent.run("hello").await.unwrap().output(), "other");
+    for _ in 0..3 {
+        let start = Instant::now();
+        assert_eq!(agent.run("hello").await.unwrap().output(), "other");
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+    assert_eq!((own.calls(), other.calls()), (2, 4));
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(agent.run("hello").await.unwrap().output(), "own");
+    agent.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]

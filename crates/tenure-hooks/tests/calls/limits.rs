@@ -63,12 +63,14 @@ async fn a_call_that_would_wait_too_long_fails_at_once_and_says_when() {
     assert!(error.to_string().contains("no more than 1 in 40s"), "{error}");
     alone.shutdown().await;
 
-    // A retry comes back when it is told to.
-    let model = Play::new(yes(2));
+    // `max_wait` says how long a call waits, and a retry does not wait beyond it.
+    let model = Play::new(yes(1));
     let patient = started(agent(&model, limit()).with_lifecycle(Retry::new())).await;
     patient.run("hello").await.unwrap();
-    patient.run("hello").await.unwrap();
-    assert_eq!(model.gaps(), [40 * SECOND]);
+    let start = Instant::now();
+    let error = patient.run("hello").await.unwrap_err();
+    assert_eq!(error.model_error().unwrap().kind(), RateLimited);
+    assert_eq!((start.elapsed(), model.calls()), (Duration::ZERO, 1));
     patient.shutdown().await;
 }
 

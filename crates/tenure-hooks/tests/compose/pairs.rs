@@ -1,7 +1,9 @@
 //! A turn with any two hooks.
 
-use crate::stage::{Stage, for_all_pairs, model};
+use crate::stage::{Stage, builder, for_all_pairs, model};
+use std::sync::Arc;
 use tenure_core::Outcome;
+use tenure_core::agent::AgentBuilder;
 use tenure_core::model::{ModelError, ModelErrorKind};
 use tenure_hooks::ready;
 use tenure_models::Scripted;
@@ -15,6 +17,31 @@ async fn each_hook_alone_lets_a_turn_pass() {
     for (_, hook) in ready::all() {
         let stage = Stage::new();
         let played = stage.play([stage.hook(hook)]).await;
+        let report = match &played.result {
+            Ok(report) => report,
+            Err(error) => panic!("{}: {error}", hook.name()),
+        };
+        assert!(report.output().contains("done"), "{}: {}", hook.name(), report.output());
+        assert!(report.failures.is_empty(), "{}: {:?}", hook.name(), report.failures);
+        let expected = usize::from(!INSTEAD_OF_TOOLS.contains(&hook.name()));
+        assert_eq!(played.ran, expected, "{}", hook.name());
+        assert_paired(&played.recorder);
+    }
+}
+
+#[tokio::test]
+async fn each_hook_with_itself_under_another_name_lets_a_turn_pass() {
+    for (_, hook) in ready::all() {
+        let stage = Stage::new();
+        let twice = || [stage.hook(hook), stage.hook(hook).named("second")];
+        // A tool is there once.
+        if !stage.hook(hook).tools().is_empty() {
+            let builder = builder(&Arc::default()).model(model());
+            let built = twice().into_iter().fold(builder, AgentBuilder::with_lifecycle).build();
+            assert!(built.is_err(), "{} brings its tools twice", hook.name());
+            continue;
+        }
+        let played = stage.play(twice()).await;
         let report = match &played.result {
             Ok(report) => report,
             Err(error) => panic!("{}: {error}", hook.name()),

@@ -5,6 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;
+use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::{ModelErrorKind, ModelResponse};
 use tenure_core::step::MemoryStepLog;
@@ -231,4 +232,17 @@ fn options_are_checked() {
     assert_eq!(refused("select_tools", json!({ "prompt": "" })), "prompt");
     assert_eq!(refused("select_tools", json!({ "model": "nobody" })), "model");
     assert_eq!(refused("select_tools", json!({ "on_failure": "guess" })), "on_failure");
+}
+
+#[tokio::test]
+async fn two_choices_of_an_agent_do_not_undo_each_other() {
+    let (agent, _) = calling(&["map"]);
+    let chooses = chooses(&[r#"{"tools": ["weather", "mail"]}"#]);
+    let narrow = SelectTools::new().model(chooses).max_tools(2).into_registration().named("first");
+    // It sees few enough to show them all, and forbids nothing.
+    let wide = SelectTools::new().model(Failing::new(ModelErrorKind::Auth)).max_tools(4);
+    let agent = run(agent.with_lifecycle(narrow), wide).await;
+    let (status, told) = results(&agent).remove(0);
+    assert_eq!(status, ToolStatus::Denied, "{told}");
+    agent.shutdown().await;
 }

@@ -4,6 +4,7 @@ use crate::stage::{Heard, hearing, instructions, made, refused};
 use serde_json::{Value, json};
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;
+use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::ModelResponse;
 use tenure_core::step::MemoryStepLog;
@@ -166,4 +167,34 @@ fn options_are_checked() {
     assert_eq!(refused("todo", json!({ "tool_name": "" })), "tool_name");
     assert_eq!(refused("todo", json!({ "tool_name": "my tool" })), "tool_name");
     assert_eq!(refused("todo", json!({ "tool_description": " " })), "tool_description");
+}
+
+#[tokio::test]
+async fn an_agent_may_have_two_lists_with_tools_of_their_own() {
+    let (model, heard) = hearing(|request| {
+        let made = request.messages.iter().filter(|it| matches!(it, Message::Tool(_))).count();
+        let write = |tool: &str, what: &str| {
+            let with = list(&[(what, "pending")]).to_string();
+            ModelResponse::calls([ToolCall::new(format!("c{made}"), tool, with)])
+        };
+        match made {
+            0 => write("write_todos", "sow"),
+            1 => write("plan", "harvest"),
+            _ => ModelResponse::text("done"),
+        }
+    });
+    let second = TodoList::new().tool_name("plan").into_registration().named("second");
+    let agent = Agent::builder("a")
+        .model(model)
+        .with_lifecycle(TodoList::new())
+        .with_lifecycle(second)
+        .build()
+        .unwrap();
+    agent.startup().await.unwrap();
+    agent.run("go").await.unwrap();
+    assert_eq!(TodoList::of(&agent)[0].content, "sow");
+    assert_eq!(TodoList::of_tool(&agent, "plan")[0].content, "harvest");
+    let told = instructions(&heard).pop().unwrap();
+    assert!(told.contains("- [ ] sow") && told.contains("- [ ] harvest"), "{told}");
+    agent.shutdown().await;
 }

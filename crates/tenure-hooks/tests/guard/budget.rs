@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;
-use tenure_core::hook::{self, HookAction};
+use tenure_core::hook::{self, HookAction, IntoRegistration};
 use tenure_core::memory::InMemory;
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Cost, Model, ModelRequest, ModelResponse, Usage};
@@ -217,4 +217,40 @@ fn options_are_checked() {
     assert_eq!(field(json!({ "run": { "usd": 1 }, "remember": "x" })), "remember");
     let price = json!({ "price": { "input": -1, "output": 1 } });
     assert_eq!(field(json!({ "run": { "usd": 1 }, "unpriced": price })), "unpriced.price");
+}
+
+#[tokio::test]
+async fn two_budgets_of_an_agent_count_by_themselves_and_the_day_once() {
+    let seen = Seen::default();
+    let ledger = Ledger::new();
+    let builder = agent(&seen, 2)
+        .with_lifecycle(Budget::new().usd_per_run(0.35).tokens_per_day(350, &ledger))
+        .with_lifecycle(
+            Budget::new()
+                .usd_per_thread(0.35)
+                .usd_per_day(0.35, &ledger)
+                .into_registration()
+                .named("second"),
+        );
+    let report = run(builder).await.unwrap();
+    assert_eq!((report.output(), seen.count()), ("end", 2));
+    assert_eq!(ledger.today().tokens, 300);
+}
+
+#[tokio::test]
+async fn a_price_that_nobody_knew_earlier_denies_in_the_thread_and_the_day() {
+    let free = || Agent::builder("agent").model(dear(0, true));
+    let thread = free().with_lifecycle(Budget::new().usd_per_thread(5.0)).build().unwrap();
+    thread.startup().await.unwrap();
+    assert!(thread.run("go").await.is_ok());
+    let error = thread.run("go").await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("of the thread"), "{error}");
+    thread.shutdown().await;
+
+    let ledger = Ledger::new();
+    let day = || Budget::new().usd_per_day(5.0, &ledger);
+    assert!(run(free().with_lifecycle(day())).await.is_ok());
+    let error = run(free().with_lifecycle(day())).await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("of the day"), "{error}");
+    assert!(run(free().with_lifecycle(day().ignore_unpriced())).await.is_ok());
 }

@@ -4,6 +4,7 @@ use crate::support::*;
 use serde_json::json;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
+use tenure_core::hook::IntoRegistration;
 use tenure_core::message::ToolStatus::{Denied, Ok as Done};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::guard::{AtLimit, CallLimit};
@@ -125,4 +126,15 @@ fn options_are_checked() {
     assert_eq!(field(json!({ "models": { "run": 3 }, "exit": "continue" })), "exit");
     assert_eq!(field(json!({ "tools": { "a": {} } })), "tools.a");
     assert_eq!(field(json!({ "tools": { "": { "run": 1 } } })), "tools.");
+}
+
+#[tokio::test]
+async fn two_limits_of_an_agent_count_by_themselves() {
+    let seen = Seen::default();
+    let limit = || CallLimit::new().models_per_run(3).tools_per_run("*", 2).into_registration();
+    let replies = json!([calls("search", 1), calls("search", 1), "end"]);
+    let builder =
+        scripted(&seen, replies).with_lifecycle(limit()).with_lifecycle(limit().named("second"));
+    assert_eq!(run(builder).await.unwrap().output(), "end");
+    assert_eq!(seen.count(), 2);
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tenure_core::message::ToolStatus;
 use tenure_hooks::guard::{Condition, Permissions};
+use tenure_hooks::ready::{self, Bench};
 
 /// A folder `in` with a file and a folder in it, and a secret beside it.
 fn place() -> TempDir {
@@ -120,4 +121,21 @@ async fn without_the_folder_nothing_is_allowed() {
     fs::remove_dir_all(root.path().join("in")).unwrap();
     assert!(!may(root.path(), "file").await);
     assert!(!may(root.path(), "../secret").await);
+}
+
+#[tokio::test]
+async fn relative_paths_start_at_the_folder_of_the_project() {
+    let root = place();
+    let with = json!({
+        "rules": [{ "allow": "read_file", "where": { "path": { "beneath": "in" } } }],
+    });
+    // The process works in another folder, where there is no `in`.
+    for (path, expected) in [("in/file", true), ("secret", false), ("file", false)] {
+        let bench = Bench::new().root(root.path());
+        let hook = ready::find("permissions").unwrap().make(&with, &bench).unwrap();
+        let seen = Seen::default();
+        let replies = json!([{ "call": "read_file", "with": { "path": path } }, "end"]);
+        let turn = run(scripted(&seen, replies).with_lifecycle(hook)).await;
+        assert_eq!(statuses(&turn) == [ToolStatus::Ok], expected, "{path}");
+    }
 }

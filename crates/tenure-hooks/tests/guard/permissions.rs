@@ -278,3 +278,72 @@ fn options_are_checked() {
     assert_eq!(field(rule(json!({ "maximum": 3 }))), "rules[0].where.x.maximum");
     assert_eq!(field(json!({ "default": "perhaps" })), "default");
 }
+
+#[tokio::test]
+async fn numbers_are_compared_by_what_they_are() {
+    let deny = || {
+        let none = Condition::one_of([json!(0), json!({ "n": [1] })]);
+        Permissions::new().deny("shell").where_("level", none).allow("shell")
+    };
+    for level in [json!(0), json!(0.0), json!(-0.0), json!({ "n": [1.0] })] {
+        assert!(!passes(deny(), json!({ "level": level })).await, "{level}");
+    }
+    assert!(passes(deny(), json!({ "level": 1 })).await, "another number is no match");
+    assert!(!passes(deny(), json!({ "level": "0" })).await, "a text is odd");
+    let large = || {
+        let one = Condition::one_of([u64::MAX]);
+        Permissions::new().allow("shell").where_("n", one)
+    };
+    assert!(passes(large(), json!({ "n": u64::MAX })).await);
+    assert!(!passes(large(), json!({ "n": u64::MAX - 1 })).await);
+}
+
+#[tokio::test]
+async fn a_value_of_another_shape_than_the_place_speaks_of_is_denied() {
+    let deny = |place: &str| {
+        let secret = Condition::glob(["secret*"]);
+        Permissions::new().deny("shell").where_(place, secret).allow("shell")
+    };
+    for with in [json!("secret.txt"), json!(7), json!(true), json!(null)] {
+        assert!(!passes(deny("f.*"), json!({ "f": with })).await, "{with}");
+        assert!(!passes(deny("f.path"), json!({ "f": with })).await, "{with}");
+    }
+    assert!(!passes(deny("f.path"), json!({ "f": [{ "path": "secret" }] })).await);
+    assert!(passes(deny("f.*"), json!({ "f": ["open.txt"] })).await);
+    assert!(passes(deny("f.*"), json!({})).await, "what is missing is not odd");
+}
+
+#[tokio::test]
+async fn what_only_some_items_have_allows_nothing() {
+    let allow = || Permissions::new().allow("shell").where_("g.*.path", Condition::glob(["*.txt"]));
+    assert!(passes(allow(), json!({ "g": [{ "path": "a.txt" }, { "path": "b.txt" }] })).await);
+    assert!(!passes(allow(), json!({ "g": [{ "path": "a.txt" }, { "file": "secret" }] })).await);
+    assert!(!passes(allow(), json!({ "g": [{ "path": "a.txt" }, "secret"] })).await);
+}
+
+#[tokio::test]
+async fn a_pattern_stands_by_itself() {
+    let with = |pattern| json!({ "rules": [{ "allow": "shell", "where": { "command": { "pattern": pattern } } }] });
+    let refusal = refused("permissions", with("ls)|(?:pwd"));
+    assert_eq!(refusal.field(), "rules[0].where.command");
+    let either =
+        || Permissions::new().allow("shell").where_("command", Condition::pattern("ls|pwd"));
+    assert!(passes(either(), json!({ "command": "pwd" })).await);
+    assert!(!passes(either(), json!({ "command": "ls; rm" })).await);
+}
+
+#[tokio::test]
+async fn a_pattern_of_paths_refuses_what_goes_up() {
+    let glob = || Permissions::new().allow("shell").where_("path", Condition::glob(["data/**"]));
+    let regex = || Permissions::new().allow("shell").where_("path", Condition::pattern("data/.*"));
+    for path in ["data/../secret", "data/a/..", "data/a ../b", "data/..\\b"] {
+        assert!(!passes(glob(), json!({ "path": path })).await, "{path}");
+        assert!(!passes(regex(), json!({ "path": path })).await, "{path}");
+    }
+    assert!(passes(glob(), json!({ "path": "data/a..b" })).await);
+    assert!(passes(regex(), json!({ "path": "data/...x" })).await);
+    let seen = Seen::default();
+    let replies = one_call("shell", json!({ "path": "data/../x" }));
+    let told = results(&run(scripted(&seen, replies).with_lifecycle(glob())).await);
+    assert!(told[0].1.contains("judge paths with `beneath`"), "{}", told[0].1);
+}

@@ -4,6 +4,7 @@ use crate::support::*;
 use serde_json::json;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;
+use tenure_core::hook::IntoRegistration;
 use tenure_core::message::ToolStatus::{Denied, Error as Failed, Ok as Done};
 use tenure_core::tool::{FnTool, ToolSpec};
 use tenure_hooks::guard::{OnMismatch, ResultSchema};
@@ -157,4 +158,22 @@ fn options_are_checked() {
     assert_eq!(field(json!({ "output": bad })), "output");
     let good = json!({ "schema": { "type": "number" } });
     assert_eq!(field(json!({ "tools": { "a": good }, "ask_again": true })), "ask_again");
+}
+
+#[tokio::test]
+async fn two_schemas_of_an_agent_each_ask_once_more() {
+    let of = |schema| ResultSchema::new().output(&schema).unwrap().ask_again().into_registration();
+    let builder = Agent::builder("agent")
+        .model(Scripted::new(["{}", r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#]))
+        .with_lifecycle(of(json!({ "required": ["a"] })))
+        .with_lifecycle(of(json!({ "required": ["b"] })).named("second"));
+    // The last one judges first and asks; then the first has its own say.
+    let turn = run(builder).await;
+    assert_eq!(turn.unwrap_err().outcome(), Outcome::Denied);
+
+    let builder = Agent::builder("agent")
+        .model(Scripted::new(["{}", r#"{"b": 1}"#, r#"{"a": 1, "b": 2}"#]))
+        .with_lifecycle(of(json!({ "required": ["a"] })))
+        .with_lifecycle(of(json!({ "required": ["b"] })).named("second"));
+    assert_eq!(run(builder).await.unwrap().output(), r#"{"a": 1, "b": 2}"#);
 }

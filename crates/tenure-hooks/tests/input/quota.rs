@@ -253,3 +253,84 @@ fn options_are_checked() {
     assert_eq!(refused("quota", both), "pool");
     assert!(made("quota", json!({ "requests": 1 })).unwrap().is_guard());
 }
+
+#[tokio::test]
+async fn a_call_without_a_known_price_is_denied_where_money_is_limited() {
+    let unpriced = || {
+        Scripted::from_fn(|_, _| {
+            let usage = Usage { unpriced: 1, ..Usage::new(60, 40) };
+            Ok(ModelResponse::text("x").with_usage(usage))
+        })
+    };
+    for (with, passes) in [
+        (json!({ "cost": 5, "window": "1h" }), false),
+        (json!({ "cost": 5, "window": "1h", "unpriced": "ignore" }), true),
+    ] {
+        let hook = made("quota", with.clone()).unwrap();
+        let agent = Agent::builder("a").model(unpriced()).with_lifecycle(hook).build().unwrap();
+        agent.startup().await.unwrap();
+        assert!(agent.run("one").await.is_ok());
+        let second = agent.run("two").await;
+        assert_eq!(second.is_ok(), passes, "{with}");
+        if let Err(error) = second {
+            assert!(error.is_denied() && error.to_string().contains("`unpriced`"), "{error}");
+        }
+        agent.shutdown().await;
+    }
+    assert_eq!(refused("quota", json!({ "requests": 1, "unpriced": "ignore" })), "unpriced");
+}
+
+/// A memory that takes its time.
+#[derive(Clone, Default)]
+struct Slow(InMemory);
+
+#[async_trait::async_trait]
+impl Memory for Slow {
+    async fn load(&self, namespace: &str) -> Result<BTreeMap<String, Value>, BoxError> {
+        let loaded = self.0.load(namespace).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        loaded
+    }
+
+    async fn store(&self, name: &str, changes: BTreeMap<String, Value>) -> Result<(), BoxError> {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        self.0.store(name, changes).await
+    }
+}
+
+#[tokio::test]
+async fn requests_at_the_same_moment_are_all_counted_in_memory() {
+    let memory = Slow::default();
+    let mut agents = Vec::new();
+    for _ in 0..6 {
+        let agent = Agent::builder("same")
+            .model(Passthrough::new())
+            .memory(memory.clone())
+            .with_lifecycle(Quota::within(HOUR).requests(2).keep(Keep::Memory))
+            .build()
+            .unwrap();
+        agent.startup().await.unwrap();
+        agents.push(agent);
+    }
+    let passed = futures_util::future::join_all(agents.iter().map(|it| asks(it, "ada"))).await;
+    assert_eq!(passed.into_iter().filter(|it| *it).count(), 2);
+    for agent in agents {
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn two_quotas_of_an_agent_keep_accounts_of_their_own_in_memory() {
+    let quota = |most| Quota::within(HOUR).requests(most).keep(Keep::Memory).into_registration();
+    let agent = Agent::builder("a")
+        .model(Passthrough::new())
+        .memory(InMemory::new())
+        .with_lifecycle(quota(3))
+        .with_lifecycle(quota(2).named("second"))
+        .build()
+        .unwrap();
+    agent.startup().await.unwrap();
+    assert!(asks(&agent, "ada").await && asks(&agent, "ada").await);
+    assert!(!asks(&agent, "ada").await);
+    agent.shutdown().await;
+}

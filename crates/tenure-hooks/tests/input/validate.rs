@@ -2,6 +2,7 @@
 
 use crate::support::{made, refused, with_hook};
 use serde_json::{Value, json};
+use tenure_core::drive::Input;
 use tenure_core::hook::IntoRegistration;
 use tenure_hooks::input::Validate;
 
@@ -80,4 +81,27 @@ fn options_are_checked() {
     assert_eq!(refused("validate", remote), "schema");
     assert!(Validate::new().matches("(").is_err());
     assert!(Validate::new().into_registration().is_guard());
+}
+
+#[tokio::test]
+async fn what_others_said_before_is_judged_too() {
+    for (earlier, passes) in [("order 1", true), ("a secret word", false)] {
+        let (agent, heard) = with_hook(made("validate", json!({ "forbids": ["secret"] })).unwrap());
+        let input = Input::text("order 2").after(vec![earlier.to_owned()]);
+        let result = agent.scoped(async |agent| agent.run(input).await).await;
+        assert_eq!(result.is_ok(), passes, "{earlier}");
+        assert_eq!(heard.lock().unwrap().len(), usize::from(passes));
+    }
+}
+
+#[tokio::test]
+async fn a_pattern_of_a_schema_takes_no_more_time_than_there_is_text() {
+    // What goes back and forth in a text has no place in what others send.
+    let back = json!({ "schema": { "type": "string", "pattern": "^(a)\\1$" } });
+    assert_eq!(refused("validate", back), "schema");
+    let with = json!({ "schema": { "type": "string", "pattern": "^(a+)+$" } });
+    let begun = std::time::Instant::now();
+    let text = format!("\"{}!\"", "a".repeat(5000));
+    assert!(said_to(with, &text).await.is_some());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
 }

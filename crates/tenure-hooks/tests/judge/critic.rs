@@ -165,6 +165,19 @@ async fn tool_calls_that_are_rejected_are_not_made() {
 }
 
 #[tokio::test]
+async fn an_answer_that_replaces_tool_calls_has_none() {
+    let creator = Heard::new(Scripted::empty().call("clock", json!({})).text("noon"));
+    let hook = Critic::new(Scripted::new([modify("nobody needs the time")]));
+    let agent = clock(&creator).with_lifecycle(hook.judges(Judged::Calls));
+    let report = ask(agent, "hello").await.unwrap();
+    assert_eq!(report.output(), "nobody needs the time");
+    assert_eq!(creator.times(), 1);
+    let history = report.history();
+    assert_eq!(history.len(), 2, "{history:?}");
+    assert!(history.iter().all(|message| message.calls().is_empty()));
+}
+
+#[tokio::test]
 async fn a_reader_of_the_stream_sees_only_what_the_critic_let_pass() {
     let critic = Scripted::new([reject("no"), APPROVE.to_owned()]);
     let agent = Agent::builder("a")

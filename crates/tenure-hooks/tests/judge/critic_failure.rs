@@ -8,8 +8,9 @@ use tenure_core::{CancelToken, ErrorKind, Outcome};
 use tenure_core::hook::IntoRegistration;
 use tenure_core::model::{ModelError, ModelErrorKind};
 
-use tenure_hooks::critic::{Critic, OnFailure};
-use tenure_models::{Failing, Hanging, Scripted};
+use tenure_core::step::MemoryStepLog;
+use tenure_hooks::critic::{Critic, Judge, OnFailure};
+use tenure_models::{Failing, Hanging, Scripted, Slow};
 
 #[tokio::test]
 async fn a_verdict_that_cannot_be_read_is_asked_for_once_more() {
@@ -53,6 +54,43 @@ async fn a_critic_that_fails_hangs_or_panics_denies() {
     assert!(error.is_denied() && error.to_string().contains("boom"), "{error}");
     let passing = Critic::new(Hanging::new()).on_failure(OnFailure::Continue);
     assert_eq!(run(passing).await.unwrap().output(), "fine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_critic_that_took_too_long_is_not_asked_again_by_a_later_life() {
+    let panel = |first: &Heard, second: Judge| {
+        let judges = [Judge::new("quick", first.clone()), second];
+        Critic::panel(judges).quorum(1).timeout(Duration::from_secs(7))
+    };
+    let run = async |critic: Critic, log: MemoryStepLog| {
+        let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(critic);
+        let agent = agent.build().unwrap();
+        agent.startup().await.unwrap();
+        let result = agent.request("hello").steps(log).run().await;
+        agent.shutdown().await;
+        result.map(|report| report.output().to_owned()).map_err(|error| error.to_string())
+    };
+    let log = MemoryStepLog::new();
+    let hangs = Judge::new("slow", Hanging::new());
+    let first = run(panel(&Heard::says([APPROVE]), hangs), log.clone()).await;
+    assert_eq!(first, Ok("fine".to_owned()));
+    let begun = tokio::time::Instant::now();
+    let both = (Heard::says([APPROVE]), Heard::says([APPROVE]).named("hanging"));
+    let again = run(panel(&both.0, Judge::new("slow", both.1.clone())), log.resumed()).await;
+    assert_eq!(again, first);
+    assert_eq!((both.0.times(), both.1.times()), (0, 0), "both are on record");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_critic_that_is_asked_once_more_has_only_the_time_that_is_left() {
+    let slow = Slow::of(Scripted::new(["I like it.", APPROVE])).by(Duration::from_secs(4));
+    let hook = Critic::new(slow).timeout(Duration::from_secs(7));
+    let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(hook);
+    let begun = tokio::time::Instant::now();
+    let error = ask(agent, "hello").await.unwrap_err();
+    assert!(error.is_denied() && error.to_string().contains("within 3s"), "{error}");
+    assert_eq!(begun.elapsed().as_secs(), 7);
 }
 
 #[tokio::test]

@@ -36,9 +36,20 @@ fn bad_options_are_refused_with_their_field() {
         (json!({ "critics": [critic("")] }), "critics[0].name"),
         (json!({ "critics": [{ "name": "a", "model": "nobody" }] }), "critics[0].model"),
         (
-            json!({ "critics": [{ "name": "a", "model": "judge", "weight": 0 }] }),
+            json!({
+                "consensus": "weighted",
+                "critics": [{ "name": "a", "model": "judge", "weight": 0 }],
+            }),
             "critics[0].weight",
         ),
+        // What would have no effect.
+        (
+            json!({ "critics": [{ "name": "a", "model": "judge", "weight": 2 }] }),
+            "critics[0].weight",
+        ),
+        (json!({ "model": "judge", "threshold": 0.9 }), "threshold"),
+        (json!({ "model": "judge", "consensus": "unanimous", "threshold": 0.5 }), "threshold"),
+        (json!({ "model": "judge", "context": "shared", "user_messages": 3 }), "user_messages"),
     ] {
         let refusal = refused(with.clone());
         assert_eq!(refusal.field(), field, "{with}: {refusal}");

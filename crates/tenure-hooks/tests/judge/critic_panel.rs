@@ -88,6 +88,19 @@ async fn a_critic_that_fails_has_no_vote_and_too_few_votes_deny() {
 }
 
 #[tokio::test]
+async fn to_be_unanimous_all_have_to_be_there() {
+    let panel = |third: Judge| {
+        Critic::panel([always("one", APPROVE), always("two", APPROVE), third])
+            .consensus(Consensus::Unanimous)
+    };
+    assert!(judged(panel(always("three", APPROVE))).await.is_ok());
+    let broken = || Judge::new("three", Failing::new(ModelErrorKind::Auth));
+    let refused = judged(panel(broken())).await.unwrap_err();
+    assert!(refused.contains("2 of 3 critics gave a verdict, and 3 have to"), "{refused}");
+    assert!(judged(panel(broken()).quorum(2)).await.is_ok(), "unless it is said otherwise");
+}
+
+#[tokio::test]
 async fn every_vote_is_an_event() {
     let (bus, announced) = Announced::new();
     let long = "x".repeat(2_000);

@@ -99,7 +99,7 @@ async fn three_calls_are_asked_about_at_once_and_each_answer_finds_its_own() {
         results[0],
         (ToolStatus::Denied, "a person rejected the call of `pay`: too dear".into())
     );
-    assert_eq!(results[1].1, "paid\n\n(A person changed the arguments to {\"amount\":20}.)");
+    assert_eq!(results[1].1, "paid\n\n(A person changed the arguments: `amount`.)");
     assert_eq!(results[2], (ToolStatus::Ok, "paid".into()));
     agent.shutdown().await;
 }

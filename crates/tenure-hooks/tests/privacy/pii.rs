@@ -4,6 +4,7 @@ use crate::support::*;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::{Agent, AgentBuilder};
+use tenure_core::drive::Input;
 use tenure_core::event::EventBus;
 use tenure_core::hook::{self, IntoRegistration};
 use tenure_core::message::{Message, ToolStatus};
@@ -24,6 +25,34 @@ async fn the_model_never_sees_what_is_taken_out_of_the_input_and_history_keeps_i
     assert_eq!(report.output(), "I am [REDACTED_EMAIL]");
     let said: Vec<_> = agent.history().iter().map(|it| it.text().to_owned()).collect();
     assert_eq!(said, ["I am [REDACTED_EMAIL]", "I am [REDACTED_EMAIL]"]);
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_others_said_before_is_cleaned_too() {
+    let agent = agent(Passthrough::new(), Pii::new()).build().unwrap();
+    agent.startup().await.unwrap();
+    let earlier = vec!["bob: write to ann@example.org".to_owned(), "eve: at 10.0.0.1".to_owned()];
+    agent.run(Input::text("I will").after(earlier)).await.unwrap();
+    let said: Vec<_> = agent.history().iter().map(|it| it.text().to_owned()).collect();
+    assert_eq!(said[..2], ["bob: write to [REDACTED_EMAIL]", "eve: at [REDACTED_IP]"], "{said:?}");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_long_secret_does_not_get_out_of_a_stream_behind_its_beginning() {
+    let secret: &'static str = "aB3xK9".repeat(1_700).leak();
+    let mut pieces = vec!["export AWS_SESSION_TOKEN="];
+    pieces.extend(secret.as_bytes().chunks(100).map(|it| str::from_utf8(it).unwrap()));
+    pieces.extend([" done", " and so on"]);
+    let agent = agent(Streaming::new([(pieces, true)]), Pii::new()).build().unwrap();
+    agent.startup().await.unwrap();
+    let mut stream = agent.stream("go");
+    let mut said = String::new();
+    while let Some(piece) = stream.next().await {
+        said.push_str(&piece);
+    }
+    assert_eq!(said, "export AWS_SESSION_TOKEN=[REDACTED_PASSWORD] done and so on");
     agent.shutdown().await;
 }
 

@@ -1,11 +1,12 @@
 //! What must not be said.
 
 use crate::support::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::message::{Message, ToolStatus};
+use tenure_core::hook;
+use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::{Model, ModelErrorKind, ModelResponse};
 use tenure_core::step::MemoryStepLog;
 use tenure_core::{Error, Outcome};
@@ -199,6 +200,10 @@ fn options_are_checked() {
         (json!({ "words": { "a": ["b"] }, "injection_patterns": ["x"] }), "injection_patterns"),
         (json!({ "words": { "a": ["b"] }, "output": false }), "output"),
         (json!({ "injection": "shout" }), "injection"),
+        (json!({ "words": { "a": ["b"] }, "output": false, "injection": "flag" }), "output"),
+        (json!({ "injection": "flag", "input": true }), "input"),
+        (json!({ "words": { "a": [] } }), "words.a"),
+        (json!({ "patterns": { "a": [] } }), "patterns.a"),
     ] {
         let refused = made("safety", with.clone()).unwrap_err();
         assert_eq!(refused.field(), field, "{with}: {refused}");
@@ -207,4 +212,31 @@ fn options_are_checked() {
     let hook = ready::find("safety").unwrap();
     assert!(hook.make(&json!({ "model": "passthrough" }), &bench).is_ok());
     assert!(bench.warnings()[0].starts_with("model: "), "{:?}", bench.warnings());
+}
+
+#[tokio::test]
+async fn arguments_are_judged_as_they_are_and_not_as_they_are_written() {
+    for arguments in [
+        r#"{"to": "a pipe\n  bomb"}"#,
+        r#"{"to": "a \u0070ipe\tbomb"}"#,
+        r#"{"deep": [{"pipe bomb": 1}]}"#,
+    ] {
+        let notes = Notes::default();
+        let call = ModelResponse::calls([ToolCall::new("c0", "note", arguments)]);
+        let builder = agent(ByTurn(vec![call.clone()]), lists()).tool(tool("note", &notes, "ok"));
+        let error = run(builder, "go").await.unwrap_err();
+        assert!(error.is_denied() && error.to_string().contains("weapons"), "{error}");
+        // The same of arguments that another hook has made.
+        let calm = ModelResponse::calls([ToolCall::new("c0", "note", "{}")]);
+        let made: Value = serde_json::from_str(arguments).unwrap();
+        let edits = hook::wrap_tool_call(move |_, request, next| {
+            request.arguments = made.clone();
+            Box::pin(async move { Ok(next.call(request).await?) })
+        });
+        let builder = agent(ByTurn(vec![calm, ModelResponse::text("done")]), lists())
+            .with_lifecycle(hook::hook(edits).named("edits"))
+            .tool(tool("note", &notes, "ok"));
+        let _ = run(builder, "go").await;
+        assert!(notes.all().is_empty(), "{arguments}");
+    }
 }

@@ -128,6 +128,59 @@ async fn nothing_outside_the_folder_is_seen() {
 }
 
 #[tokio::test]
+async fn what_is_ignored_is_not_searched_by_its_name_either() {
+    let folder = folder(&[
+        (".gitignore", "private/\n*.log\n"),
+        ("private/a.txt", "alpha\n"),
+        ("private/deep/b.txt", "alpha\n"),
+        ("src/.ignore", "notes\n"),
+        ("src/notes/c.txt", "alpha\n"),
+        ("src/run.log", "alpha\n"),
+        ("src/fine/d.txt", "alpha\n"),
+    ]);
+    std::os::unix::fs::symlink("private", folder.path().join("public")).unwrap();
+    let search = || FileSearch::new(folder.path());
+    let ignored = [
+        "private",
+        "./private/",
+        "private/a.txt",
+        "private/deep",
+        "private/deep/b.txt",
+        "public",
+        "public/deep",
+        "src/notes",
+        "src/notes/c.txt",
+        "src/run.log",
+    ];
+    for path in ignored {
+        for (tool, pattern) in [("grep", "alpha"), ("glob", "*")] {
+            let arguments = json!({ "pattern": pattern, "path": path });
+            let (status, text) = said(search(), tool, arguments).await;
+            assert_eq!(status, ToolStatus::Error, "{path}: {text}");
+            assert!(text.contains("is not searched"), "{path}: {text}");
+        }
+    }
+    let fine = json!({ "pattern": "alpha", "path": "src/fine" });
+    assert_eq!(found(search(), "grep", fine).await, ["src/fine/d.txt"]);
+    let all = json!({ "pattern": "alpha", "path": "private/deep" });
+    let all = found(search().gitignore(false), "grep", all).await;
+    assert_eq!(all, ["private/deep/b.txt"]);
+}
+
+#[tokio::test]
+async fn a_secret_is_one_in_any_case() {
+    let folder = folder(&[("ID_RSA", "alpha"), ("Server.PEM", "alpha"), ("Main.rs", "alpha")]);
+    let search = || FileSearch::new(folder.path());
+    assert_eq!(found(search(), "grep", json!({ "pattern": "alpha" })).await, ["Main.rs"]);
+    for path in ["ID_RSA", "Server.PEM"] {
+        let (status, text) = said(search(), "grep", json!({ "pattern": "a", "path": path })).await;
+        assert_eq!(status, ToolStatus::Error, "{path}: {text}");
+    }
+    // What a model looks for is of the case that it writes.
+    assert_eq!(found(search(), "glob", json!({ "pattern": "main.rs" })).await, ["nothing found"]);
+}
+
+#[tokio::test]
 async fn what_is_left_out_is_said() {
     let folder = folder(&[("a.txt", "x\nx\nx\n"), ("b.txt", "x\n")]);
     write(folder.path(), "large.txt", &b"x\n".repeat(600));

@@ -76,6 +76,31 @@ async fn a_file_for_each_result_has_the_name_that_was_wanted() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_no_result_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let card = folder.path().join("agent.md");
+    std::fs::write(&card, "---\ntype: agent\n---\n").unwrap();
+    let bench = Bench::new().root(folder.path());
+    let save = |name: &str| {
+        let with = json!({ "folder": ".", "name": name });
+        ready::find("save").unwrap().make(&with, &bench).unwrap()
+    };
+    let kept = run(echo().with_lifecycle(save("agent.md")), "hello").await;
+    let (output, failures) = kept.unwrap();
+    assert_eq!(output, "hello");
+    let why = "agent.md is there, and is not a result that was saved";
+    assert!(failures.len() == 1 && failures[0].contains(why), "{failures:?}");
+    assert_eq!(std::fs::read_to_string(&card).unwrap(), "---\ntype: agent\n---\n");
+    // A result of an earlier turn is replaced.
+    for said in ["one", "two"] {
+        let kept = run(echo().with_lifecycle(save("last.json")), said).await.unwrap();
+        assert!(kept.1.is_empty(), "{:?}", kept.1);
+        let text = std::fs::read_to_string(folder.path().join("last.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["output"], said);
+    }
+}
+
+#[tokio::test]
 async fn the_last_result_is_in_the_memory() {
     let agent = echo().memory(InMemory::new()).with_lifecycle(SaveResult::memory("memory/last"));
     let agent = agent.build().unwrap();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, PendingAsk};
+use tenure_core::event::{EventBus, EventKind};
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::ToolStatus;
 use tenure_core::tool::Effect;
@@ -13,6 +14,7 @@ use tenure_core::{CancelToken, Outcome};
 use tenure_hooks::ready::{self, Bench};
 use tenure_hooks::tools::{Environment, Otherwise, Shell};
 use tenure_models::{Passthrough, Scripted};
+use tenure_testkit::Recorder;
 
 fn command(text: &str) -> tenure_core::agent::AgentBuilder {
     calling("shell", json!({ "command": text }))
@@ -156,6 +158,53 @@ async fn a_start_that_fails_is_rolled_back() {
     agent.terminated().await;
     assert!(!folder.path().join("never").exists());
     assert!(folder.path().join("ended").exists());
+}
+
+#[tokio::test]
+async fn what_is_written_at_the_start_and_at_the_end_is_redacted_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let bus = EventBus::new();
+    let recorder = Recorder::new(&bus);
+    let shell = Shell::new(folder.path())
+        .redact("key-[0-9]+")
+        .unwrap()
+        .at_startup(["sh", "-c", "echo in key-1; echo in key-2 >&2"])
+        .at_shutdown(["sh", "-c", "echo out key-3; echo last key-4 $0 >&2; exit 3", "key-5"])
+        .at_shutdown(["no-such-program-key-6"])
+        .shutdown_limit(Duration::from_secs(15));
+    let agent = Agent::builder("a").model(Passthrough::new()).events(&bus).with_lifecycle(shell);
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    agent.shutdown().await;
+    let lines: Vec<_> = recorder.events().iter().filter_map(|event| line_of(&event.kind)).collect();
+    for line in ["in [redacted]", "out [redacted]", "last [redacted] [redacted]"] {
+        assert!(lines.iter().any(|it| it == line), "{line}: {lines:?}");
+    }
+    let failures: Vec<_> = agent.failures().iter().map(ToString::to_string).collect();
+    let said = failures.join("\n");
+    assert!(said.contains("its last words: last [redacted]"), "{said}");
+    assert!(said.contains("there is no program"), "{said}");
+    assert!(!said.contains("key-") && !lines.concat().contains("key-"), "{said} {lines:?}");
+}
+
+fn line_of(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::Log { line, .. } => Some(line.clone()),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_fails_says_no_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let shell = Shell::new(folder.path()).redact("key-[0-9]+").unwrap();
+    let shell = shell.at_startup(["sh", "-c", "echo bad key-1 >&2; exit 4 # key-2"]);
+    let agent =
+        Agent::builder("a").model(Passthrough::new()).with_lifecycle(shell).build().unwrap();
+    let error = agent.startup().await.unwrap_err().to_string();
+    assert!(error.contains("its last words: bad [redacted]"), "{error}");
+    assert!(!error.contains("key-"), "{error}");
+    agent.terminated().await;
 }
 
 #[tokio::test]

@@ -200,6 +200,29 @@ async fn a_file_that_cannot_be_opened_leaves_the_agent_alone() {
     agent.shutdown().await;
 }
 
+#[tokio::test]
+async fn a_link_is_not_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, path) = (folder.path().join("target"), folder.path().join("agent.log"));
+    std::os::unix::fs::symlink(&target, &path).unwrap();
+    let missing = || !target.exists();
+    for text in [None, Some("mine")] {
+        if let Some(text) = text {
+            std::fs::write(&target, text).unwrap();
+        }
+        let agent = agent(StructuredLog::to_file(&path));
+        agent.startup().await.unwrap();
+        assert_eq!(agent.run("hello").await.unwrap().output(), "heliotrope");
+        let said = format!("{:?}", agent.failures());
+        assert!(said.contains("is a link"), "{said}");
+        agent.shutdown().await;
+        match text {
+            Some(text) => assert_eq!(std::fs::read_to_string(&target).unwrap(), text),
+            None => assert!(missing()),
+        }
+    }
+}
+
 #[test]
 fn options_are_checked() {
     let make = |with| ready::find("log").unwrap().make(&with, &Bench::new());
@@ -207,6 +230,7 @@ fn options_are_checked() {
         json!({}),
         json!({ "file": "agent.log" }),
         json!({ "to": "file", "file": "a" }),
+        json!({ "file": "a", "max_bytes": 2048, "keep": 1 }),
         json!({ "to": "tracing" }),
     ] {
         assert!(make(with).is_ok());
@@ -217,6 +241,8 @@ fn options_are_checked() {
         (json!({ "to": "paper" }), "to", "paper"),
         (json!({ "file": "/etc/log" }), "file", "leads out"),
         (json!({ "max_bytes": 10 }), "max_bytes", "1024"),
+        (json!({ "max_bytes": 2048 }), "max_bytes", "do not go to a file"),
+        (json!({ "to": "tracing", "keep": 1 }), "keep", "do not go to a file"),
         (json!({ "queue": 0 }), "queue", "1 or more"),
         (json!({ "content": true, "content_limit": 0 }), "content_limit", "false"),
     ] {

@@ -150,10 +150,19 @@ fn options_are_checked() {
     let make = |with| ready::find("telemetry").unwrap().make(&with, &Bench::new());
     assert!(make(json!({})).is_ok());
     assert!(make(json!({ "headers": { "authorization": "TOKEN" } })).is_ok());
+    for endpoint in ["https://x.example", "http://127.0.0.1:4318", "http://[::1]:4318"] {
+        let with = json!({ "endpoint": endpoint, "headers": { "authorization": "TOKEN" } });
+        assert!(make(with).is_ok(), "{endpoint}");
+    }
     for (with, field, says) in [
         (json!({ "endpoint": "localhost" }), "endpoint", "localhost"),
         (json!({ "endpoint": "ftp://x" }), "endpoint", "http://host:port"),
         (json!({ "endpoint": "http://me:hunter2@x" }), "endpoint", "headers"),
+        (
+            json!({ "endpoint": "http://x.example", "headers": { "authorization": "TOKEN" } }),
+            "endpoint",
+            "https://",
+        ),
         (json!({ "headers": { "authorization": "Bearer abc" } }), "headers.authorization", "NAME"),
         (json!({ "headers": { "no header": "TOKEN" } }), "headers.no header", "name of a header"),
         (json!({ "sample": 2 }), "sample", "0 to 1"),

@@ -6,7 +6,7 @@ use super::words::{ago, stamp};
 use crate::args::GivenAnswer;
 use crate::exit::{Exit, Stop};
 use crate::signal::Stopper;
-use crate::terminal::question::{TerminalAsker, is_anybody_there};
+use crate::terminal::question::{Allowed, TerminalAsker, is_anybody_there};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN, paint};
 use crate::terminal::text::{clean_line, fit};
 use crate::terminal::{EventLines, Progress, Screen, print_json, print_plain, sink};
@@ -51,6 +51,11 @@ pub(crate) fn run(args: &GivenAnswer) -> Result<Exit> {
     } else {
         given(&args.words, &ask)?
     };
+    let allowed = Allowed::of(ask.form.as_ref());
+    if let Some(why) = allowed.refusal(&answer).filter(|_| ask.is_approval()) {
+        refused(args, "unfit", &ask.id, &format!("{why}; the question stays open"));
+        return Ok(Exit::Failed);
+    }
     let by = args.by.clone().unwrap_or_else(user);
     let signalled = place.store.answer(&ask.id, answer.clone(), &by)?;
     let ask = place.store.ask(&ask.id)?;
@@ -99,9 +104,10 @@ fn given(words: &[String], ask: &AskInfo) -> Result<Answer> {
         (_, false) => Answer::Respond(words.join(" ")),
         (word, true) => {
             return Err(Stop::usage(format!(
-                "`{}` is no decision, and {} asks for one: approve, reject, edit or respond",
+                "`{}` is no decision, and {} asks for one: {}",
                 clean_line(word),
-                clean_line(&ask.agent)
+                clean_line(&ask.agent),
+                Allowed::of(ask.form.as_ref()).names()
             ))
             .into());
         }
@@ -124,10 +130,13 @@ fn not_json(text: &str, ask: &AskInfo, error: &serde_json::Error) -> String {
 /// answered meanwhile.
 fn put(place: &Place, ask: &AskInfo) -> Result<Option<Answer>> {
     if !is_anybody_there() {
-        return Err(Stop::usage(
-            "there is no terminal to ask on; say the answer behind the id: approve, reject, edit or \
-             respond",
-        )
+        let decisions = match ask.is_approval() {
+            true => Allowed::of(ask.form.as_ref()).names(),
+            false => "a text, or reject".to_owned(),
+        };
+        return Err(Stop::usage(format!(
+            "there is no terminal to ask on; say the answer behind the id: {decisions}"
+        ))
         .into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -2,6 +2,7 @@
 
 use super::super::style::{BOLD, DIM, WARN, paint};
 use super::super::text::clean_line;
+use super::allowed::Allowed;
 use super::diff::diff;
 use super::editor::Edited;
 use super::form::{Field, Filled, HOW_TO_DECLINE, ask_for, declined, fields_of, fill, one_line};
@@ -9,17 +10,6 @@ use super::person::Person;
 use super::show::{Extent, block, is_turn, whole};
 use serde_json::Value;
 use tenure_core::ask::{Answer, PendingAsk, check};
-
-/// What each answer does.
-pub(super) const MEANINGS: [(&str, &str); 4] = [
-    ("approve", "do exactly this"),
-    ("edit", "change it first; you see the change and confirm it"),
-    ("reject", "do not do it; the agent is told why"),
-    ("respond", "do not do it; the agent gets your words as the result"),
-];
-
-/// How the choices are offered.
-pub(crate) const CHOICES: &str = "  [a]pprove  [e]dit  [r]eject  re[s]pond";
 
 /// What is said whenever an edit ends with the action as it was asked about.
 const UNCHANGED: &str = "  nothing was changed; the question is about the action as it was\n";
@@ -81,38 +71,41 @@ async fn choose<P: Person>(
     is_cut: bool,
     person: &mut P,
 ) -> Option<Answer> {
-    for (name, meaning) in MEANINGS {
+    let allowed = Allowed::of(ask.ask.form.as_ref());
+    for (name, meaning) in allowed.meanings() {
         person.say(&format!("{}\n", paint(DIM, format_args!("  {name:<9}{meaning}"))));
     }
     let view = if is_cut { "  [v]iew all" } else { "" };
     loop {
-        person.say(&format!("{CHOICES}{view}: "));
-        let choice = person.line().await?;
-        match choice.trim().to_ascii_lowercase().as_str() {
-            // Only what is offered: a `y` may be meant for a change that was never made.
-            "a" | "approve" => return Some(Answer::Approve),
-            "r" | "reject" => {
+        person.say(&format!("{}{view}: ", allowed.choices()));
+        let choice = person.line().await?.trim().to_ascii_lowercase();
+        // Only what is offered: a `y` may be meant for a change that was never made.
+        match allowed.typed(&choice) {
+            Some("approve") => return Some(Answer::Approve),
+            Some("reject") => {
                 person.say("  why? (Enter for no reason): ");
                 return Some(Answer::Reject(super::reason(&person.line().await?)));
             }
-            "s" | "respond" => {
+            Some("respond") => {
                 person.say("  your answer (Enter to go back): ");
                 let text = person.line().await?;
                 if !text.trim().is_empty() {
                     return Some(Answer::Respond(text));
                 }
             }
-            "e" | "edit" => match edit(ask, action, person).await? {
+            Some("edit") => match edit(ask, action, person).await? {
                 Some(edited) => return Some(Answer::Edit(edited)),
                 None => continue,
             },
-            "v" | "view" => {
+            _ if matches!(&*choice, "v" | "view") => {
                 for line in whole(ask, person.columns()) {
                     person.say(&format!("{line}\n"));
                 }
             }
-            _ if is_cut => person.say("  please answer a, e, r, s or v\n"),
-            _ => person.say("  please answer a, e, r or s\n"),
+            _ => {
+                let keys = allowed.keys(is_cut.then_some("v"));
+                person.say(&format!("  please answer {keys}\n"));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! What was typed before a question was put never answers it. [`show`] is what is put, `converse`
 //! and `form` lead the conversation with a `person`, and `editor` is the person's own.
 
+mod allowed;
 mod converse;
 mod diff;
 mod editor;
@@ -12,7 +13,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use converse::CHOICES;
+pub(crate) use allowed::Allowed;
 pub(crate) use show::question;
 
 use super::keyboard::Typed;

@@ -83,6 +83,16 @@ fn each_choice_gives_its_answer() {
 }
 
 #[test]
+fn only_what_the_question_allows_is_offered_and_taken() {
+    let mut ask = approval();
+    ask.ask.form = Some(json!({ "allowed_decisions": ["approve", "reject"] }));
+    let (said, answer) = talk(&ask, &["s", "respond", "e", "a"]);
+    assert_eq!(answer, Some(Answer::Approve));
+    assert!(said.contains("  [a]pprove  [r]eject: s\n  please answer a or r\n"), "{said}");
+    assert!(!said.contains("re[s]pond") && !said.contains("change it first"), "{said}");
+}
+
+#[test]
 fn an_empty_line_approves_nothing() {
     let (said, answer) = talk(&approval(), &["", "r", ""]);
     assert_eq!(answer, Some(Answer::Reject("rejected by the user".into())));

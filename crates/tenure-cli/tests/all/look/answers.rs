@@ -50,7 +50,7 @@ fn an_answer_that_is_none_is_refused_and_the_question_stays() {
     let (sandbox, ask) = waiting();
     let ran = sandbox.run(&["answer", "ffff", "approve"]).exits(1);
     ran.says("there is no question `ffff`").says(&ask);
-    sandbox.run(&["answer", &ask, "maybe"]).exits(2).says("approve, reject, edit or respond");
+    sandbox.run(&["answer", &ask, "maybe"]).exits(2).says("approve, edit, reject or respond");
     sandbox.run(&["answer", &ask, "edit"]).exits(2).says("needs what to do instead");
     sandbox.run(&["answer", &ask, "edit", "{nonsense"]).exits(2).says("`{nonsense` is not JSON");
     sandbox.run(&["answer", &ask, "approve", "it"]).exits(2).says("has nothing behind it");
@@ -60,6 +60,40 @@ fn an_answer_that_is_none_is_refused_and_the_question_stays() {
     sandbox.run(&["answer", &ask, "edit", "{\"text\": \"buy oats\"}"]).exits(0);
     sandbox.run(RESUME).exits(0);
     assert_eq!(sandbox.read("note.txt"), "buy oats\n");
+}
+
+#[test]
+fn a_decision_that_the_question_does_not_allow_is_refused() {
+    let card = super::CARD.replace(
+        "  - { on: wrap_tool_call, run: hooks.py:approve, policy: deny }\n",
+        "  - { use: approval, with: { tools: { write_note: { allowed_decisions: [approve, reject] } } } }\n",
+    );
+    let sandbox = super::clerk();
+    sandbox.write("clerk.md", &card);
+    sandbox.run(super::RUN).exits(7);
+    let asks = sandbox.run(&["asks", "--json"]).exits(0).json_lines();
+    let id = asks[0]["id"].as_str().expect("an id");
+    let ran = sandbox.run(&["answer", id, "respond", "x"]).exits(1);
+    ran.says("`respond` is not allowed here; allowed: approve or reject").says("stays open");
+    let lines = sandbox.run(&["answer", id, "edit", "{}", "--json"]).exits(1).json_lines();
+    assert_eq!(lines[0]["result"], "unfit");
+    sandbox.run(&["answer", id, "maybe"]).exits(2).says("asks for one: approve or reject");
+    sandbox.run(&["answer", id]).exits(2).says("behind the id: approve or reject");
+    sandbox.run(&["answer", id, "approve"]).exits(0);
+    assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: written\n");
+}
+
+#[test]
+fn without_a_record_a_question_that_nobody_can_be_asked_is_a_denial() {
+    let card = super::CARD.replace(
+        "  - { on: wrap_tool_call, run: hooks.py:approve, policy: deny }\n",
+        "  - { use: approval, with: { tools: { write_note: {} } } }\n",
+    );
+    let sandbox = super::clerk();
+    sandbox.write("clerk.md", &card);
+    let ran = sandbox.run(&["run", "clerk.md", "-m", "go", "--trust", "--no-store"]).exits(5);
+    ran.says("there is no terminal to answer on").says("--yes write_note");
+    assert!(!sandbox.path("note.txt").exists(), "nothing was written");
 }
 
 #[test]

@@ -22,6 +22,9 @@ struct Book {
     spent: Spent,
     /// What is not yet part of it.
     open: HashMap<InstanceId, Open>,
+    /// Which hook charges for an instance while a turn of it lasts. Two that share a ledger see the
+    /// same spending.
+    charges: HashMap<InstanceId, Box<str>>,
 }
 
 #[derive(Default)]
@@ -76,15 +79,26 @@ impl Ledger {
         book
     }
 
-    /// What was spent since is part of the day.
-    pub(super) fn charge(&self, who: Spender, more: Spent) {
+    /// What was spent since is part of the day; once, however many hooks of the instance say so.
+    pub(super) fn charge(&self, who: Spender, hook: &str, more: Spent) {
         let mut book = self.book(today());
+        if **book.charges.entry(who.id).or_insert_with(|| hook.into()) != *hook {
+            return;
+        }
         if who.is_clone {
             let open = book.open.entry(who.id).or_default();
             open.family = Some(who.family);
             open.running.add(more);
         } else {
             book.spent.add(more);
+        }
+    }
+
+    /// The turn is over. Hooks end in the other order than they began in, so whoever charges is last.
+    pub(super) fn leave(&self, who: Spender, hook: &str) {
+        let mut book = self.book(today());
+        if book.charges.get(&who.id).is_some_and(|charges| **charges == *hook) {
+            book.charges.remove(&who.id);
         }
     }
 
@@ -184,9 +198,24 @@ mod tests {
         let most = |spent: Spent| (spent.tokens + 60 > 100).then(|| "too much".to_owned());
         assert_eq!(ledger.ask(first, tokens(60), most), None);
         assert!(ledger.ask(second, tokens(60), most).is_some());
-        ledger.charge(first, tokens(20));
+        ledger.charge(first, "budget", tokens(20));
         ledger.answered(first);
         assert_eq!(ledger.ask(second, tokens(60), most), None);
+    }
+
+    #[test]
+    fn two_hooks_of_an_instance_charge_once() {
+        let ledger = Ledger::new();
+        let who = somebody();
+        for hook in ["budget", "second"] {
+            ledger.charge(who, hook, tokens(10));
+        }
+        for hook in ["second", "budget"] {
+            ledger.charge(who, hook, tokens(5));
+            ledger.leave(who, hook);
+        }
+        assert_eq!(ledger.today(), tokens(15));
+        assert!(ledger.book(today()).charges.is_empty());
     }
 
     #[test]
@@ -194,17 +223,17 @@ mod tests {
         let ledger = Ledger::new();
         let parent = somebody();
         let clone = Spender { id: InstanceId::unique(), family: parent.id, is_clone: true };
-        ledger.charge(clone, tokens(30));
+        ledger.charge(clone, "budget", tokens(30));
         assert_eq!(ledger.today(), tokens(30));
         ledger.settle(parent);
-        ledger.charge(parent, tokens(40));
+        ledger.charge(parent, "budget", tokens(40));
         assert_eq!(ledger.today(), tokens(40));
     }
 
     #[test]
     fn what_is_remembered_of_this_day_counts_and_of_another_does_not() {
         let ledger = Ledger::new();
-        ledger.charge(somebody(), tokens(9));
+        ledger.charge(somebody(), "budget", tokens(9));
         let kept = ledger.to_value();
         let next = Ledger::new();
         next.recall(&kept).unwrap();

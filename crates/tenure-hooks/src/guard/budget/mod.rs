@@ -219,7 +219,7 @@ impl Guard {
     /// Counts what was spent since.
     fn observe(&self, cx: TurnCx<'_>, kept: &mut Kept) -> Result<(), Error> {
         let spent = kept.observe(cx.usage(), self.0.price());
-        self.0.ledger.charge(Spender::of(&cx), spent);
+        self.0.ledger.charge(Spender::of(&cx), cx.hook_name(), spent);
         kept.write(&cx)
     }
 
@@ -255,19 +255,30 @@ impl Guard {
 
     /// Why the model may not be asked.
     fn denial(&self, cx: TurnCx<'_>, kept: &Kept, expected: Spent) -> Option<String> {
-        let Budget { run, thread, day, ledger, unpriced, .. } = &self.0;
-        let limited = run.cost.or(thread.cost).or(day.cost).is_some();
-        if limited && *unpriced == Unpriced::Deny && kept.run.unpriced > 0 {
-            let calls = kept.run.unpriced;
-            return Some(format!(
-                "the budget cannot be held: {calls} model calls have no known price; say what they \
-                 cost (`unpriced`)"
-            ));
-        }
-        let own = run.denial(kept.run, expected, "run");
-        own.or_else(|| thread.denial(kept.thread(), expected, "thread")).or_else(|| {
-            let judge = |spent| day.denial(spent, expected, "day");
-            ledger.ask(Spender::of(&cx), expected, judge)
+        let Budget { run, thread, day, ledger, .. } = &self.0;
+        let limited = Amount { cost: run.cost.or(thread.cost).or(day.cost), tokens: None };
+        let own = self.unpriced(limited, kept.run, "run");
+        own.or_else(|| self.unpriced(*thread, kept.thread(), "thread"))
+            .or_else(|| run.denial(kept.run, expected, "run"))
+            .or_else(|| thread.denial(kept.thread(), expected, "thread"))
+            .or_else(|| {
+                let judge = |spent| {
+                    let unknown = self.unpriced(*day, spent, "day");
+                    unknown.or_else(|| day.denial(spent, expected, "day"))
+                };
+                ledger.ask(Spender::of(&cx), expected, judge)
+            })
+    }
+
+    /// Why nobody knows whether a limit of dollars is kept.
+    fn unpriced(&self, most: Amount, spent: Spent, scope: &str) -> Option<String> {
+        let is_unknown = most.cost.is_some() && spent.unpriced > 0;
+        (is_unknown && self.0.unpriced == Unpriced::Deny).then(|| {
+            let calls = spent.unpriced;
+            format!(
+                "the budget cannot be held: {calls} model calls of the {scope} have no known price; \
+                 say what they cost (`unpriced`)"
+            )
         })
     }
 
@@ -339,6 +350,7 @@ impl AgentLifecycle for Guard {
         self.0.ledger.settle(who);
         let mut kept = Kept::read(&cx)?;
         self.observe(cx, &mut kept)?;
+        self.0.ledger.leave(who, cx.hook_name());
         self.remember(cx)?;
         Ok(After::Done)
     }

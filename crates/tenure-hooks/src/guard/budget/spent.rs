@@ -1,13 +1,20 @@
 //! What was spent, and what may be.
 
+use crate::words::own_key;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use tenure_core::Error;
 use tenure_core::context::Cx;
 use tenure_core::model::{Cost, Usage};
 
 /// Where the spending of a thread is kept.
-pub(super) const KEY: &str = "_budget";
+const KEY: &str = "_budget";
+
+/// The same for this one of several in an agent.
+fn key(cx: &Cx<'_>) -> Cow<'static, str> {
+    own_key(cx, "budget", KEY)
+}
 
 /// What was spent: tokens, money, and calls that nobody knows the price of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,17 +136,18 @@ pub(super) struct Kept {
 impl Kept {
     /// What is kept so far. What cannot be read is a failure, and no fresh start.
     pub(super) fn read(cx: &Cx<'_>) -> Result<Self, Error> {
-        match cx.state(KEY) {
+        let key = key(cx);
+        match cx.state(&key) {
             None | Some(Value::Null) => Ok(Self::default()),
             Some(value) => serde_json::from_value(value)
-                .map_err(|error| Error::invalid(format!("the state `{KEY}` is broken: {error}"))),
+                .map_err(|error| Error::invalid(format!("the state `{key}` is broken: {error}"))),
         }
     }
 
     pub(super) fn write(&self, cx: &Cx<'_>) -> Result<(), Error> {
         let value = serde_json::to_value(self)
             .map_err(|error| Error::invalid(format!("what was spent cannot be kept: {error}")))?;
-        cx.set_state(KEY, value)
+        cx.set_state(key(cx), value)
     }
 
     /// A run begins: what the one before it spent is part of the thread.

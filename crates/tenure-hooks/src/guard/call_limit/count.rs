@@ -2,14 +2,21 @@
 
 use super::Most;
 use crate::guard::glob::Glob;
+use crate::words::own_key;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tenure_core::Error;
 use tenure_core::context::Cx;
 
 /// Where it is kept.
-pub(super) const KEY: &str = "_call_limit";
+const KEY: &str = "_call_limit";
+
+/// The same for this one of several in an agent.
+pub(super) fn key(cx: &Cx<'_>) -> Cow<'static, str> {
+    own_key(cx, "call_limit", KEY)
+}
 
 /// Calls by the name of the tool.
 type ByTool = BTreeMap<String, u64>;
@@ -38,10 +45,11 @@ pub(super) struct Counts {
 impl Counts {
     /// What is counted so far. What cannot be read is a failure, and no fresh start.
     pub(super) fn read(cx: &Cx<'_>) -> Result<Self, Error> {
-        match cx.state(KEY) {
+        let key = key(cx);
+        match cx.state(&key) {
             None | Some(Value::Null) => Ok(Self::default()),
             Some(value) => serde_json::from_value(value)
-                .map_err(|error| Error::invalid(format!("the state `{KEY}` is broken: {error}"))),
+                .map_err(|error| Error::invalid(format!("the state `{key}` is broken: {error}"))),
         }
     }
 

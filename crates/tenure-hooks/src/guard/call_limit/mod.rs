@@ -6,7 +6,7 @@ mod options;
 pub(super) use options::CallLimitOptions;
 
 use super::glob::Glob;
-use count::{Counts, KEY};
+use count::{Counts, key};
 use std::sync::Arc;
 use tenure_core::context::{Cx, ToolCx, TurnCx};
 use tenure_core::hook::{
@@ -22,8 +22,8 @@ use tenure_macros::lifecycle;
 /// A *run* is one turn: one request to the agent and everything it does about it. A *thread* is the
 /// conversation of one instance: all turns of it, or, in a chat, those that belong to the chat (a
 /// turn in another chat begins a thread of its own). A clone and a fork have a conversation of their
-/// own, and so a thread. What was counted is state of the instance (`_call_limit`), so it is recorded
-/// with the steps of a run and there again when the run goes on.
+/// own, and so a thread. What was counted is state of the instance (`_call_limit`, with
+/// `:` and its name behind for a hook of another name), so it is recorded with the steps of a run and there again when the run goes on.
 ///
 /// A model call counts when the agent asks the model, however often a retry tries; a tool call when
 /// the model asks for it, in the order in which it asks. So how many are counted does not depend on
@@ -182,7 +182,7 @@ impl AgentLifecycle for Limited {
             counts.models += 1;
         }
         counts.step = cx.step_number() as u64;
-        cx.set_state(KEY, counts.to_value()?)?;
+        cx.set_state(key(&cx), counts.to_value()?)?;
         match over {
             Some(why) => self.over(why),
             None => Ok(Flow::Continue),
@@ -205,7 +205,7 @@ impl AgentLifecycle for Limited {
             counts.over = Some(why.clone());
         }
         // At once, and not with the batch: what was asked for counts however the turn ends.
-        Cx::set_state(&cx, KEY, counts.to_value()?)?;
+        Cx::set_state(&cx, key(&cx), counts.to_value()?)?;
         match denial {
             Some(why) => Ok(ToolOutput::denied(why)),
             None => Ok(next.call(request).await?),

@@ -11,6 +11,14 @@ pub(crate) struct Argument {
     parts: Vec<Part>,
 }
 
+/// What is at the place of an argument.
+#[derive(Debug)]
+pub(crate) struct Found<'v> {
+    pub(crate) values: Vec<&'v Value>,
+    /// Whether it, or something on the way, is not there: at all, or for some items.
+    pub(crate) missing: bool,
+}
+
 #[derive(Clone, Debug)]
 enum Part {
     Named(String),
@@ -36,30 +44,59 @@ impl Argument {
         Ok(Self { text: text.to_owned(), parts })
     }
 
-    /// What is there; nothing, if it or something on the way is missing.
-    pub(crate) fn find<'v>(&self, arguments: &'v Value) -> Vec<&'v Value> {
-        let mut found = vec![arguments];
+    /// What is there. The error says what there is on the way that can have nothing in it, or no such
+    /// thing.
+    pub(crate) fn find<'v>(&self, arguments: &'v Value) -> Result<Found<'v>, String> {
+        let mut found = Found { values: vec![arguments], missing: false };
         for part in &self.parts {
             let mut next = Vec::new();
-            for value in found {
-                match (part, value) {
-                    (Part::Each, Value::Array(items)) => next.extend(items),
-                    (Part::Each, Value::Object(fields)) => next.extend(fields.values()),
-                    (Part::Each, _) => {}
-                    (Part::Named(name), Value::Array(items)) => {
-                        next.extend(name.parse::<usize>().ok().and_then(|at| items.get(at)));
+            for value in found.values {
+                let one = match (part, value) {
+                    (Part::Each, Value::Array(items)) => {
+                        next.extend(items);
+                        continue;
                     }
-                    (Part::Named(name), value) => next.extend(value.get(name)),
-                }
+                    (Part::Each, Value::Object(fields)) => {
+                        next.extend(fields.values());
+                        continue;
+                    }
+                    (Part::Each, other) => {
+                        return Err(odd(other, "a list or an object"));
+                    }
+                    (Part::Named(name), Value::Array(items)) => match name.parse::<usize>() {
+                        Ok(at) => items.get(at),
+                        Err(_) => return Err(odd(value, "an object")),
+                    },
+                    (Part::Named(name), Value::Object(fields)) => fields.get(name),
+                    (Part::Named(_), other) => return Err(odd(other, "an object")),
+                };
+                found.missing |= one.is_none();
+                next.extend(one);
             }
-            found = next;
+            found.values = next;
         }
-        found
+        Ok(found)
     }
 
     /// Puts `value` in place of what is there.
     pub(crate) fn replace(&self, arguments: &mut Value, value: &Value) {
         replace(&self.parts, arguments, value);
+    }
+}
+
+/// What is said of a value of another kind than is wanted.
+pub(super) fn odd(found: &Value, wanted: &str) -> String {
+    format!("it is {} where {wanted} belongs", kind(found))
+}
+
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }
 

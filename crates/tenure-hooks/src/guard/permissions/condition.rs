@@ -1,9 +1,10 @@
 //! What an argument has to be for a rule to be about a call.
 
+use super::argument::{self, kind};
 use super::beneath::Beneath;
 use crate::guard::glob::Glob;
 use regex_automata::meta::Regex;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct Condition {
 #[derive(Clone)]
 pub(super) enum Test {
     Glob(Vec<Glob>),
-    Pattern(Regex),
+    Pattern { regex: Regex, is_path: bool },
     OneOf(Vec<Value>),
     Max(f64),
     Min(f64),
@@ -39,6 +40,10 @@ pub(super) enum Test {
     Beneath(Box<Beneath>),
     Check(Arc<dyn Fn(&Value) -> bool + Send + Sync>),
 }
+
+/// Why a path is refused that a pattern cannot judge.
+const GOES_UP: &str =
+    "it has `..` in it, and a pattern cannot tell where that leads; judge paths with `beneath`";
 
 /// Whether something holds of an argument.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,16 +65,23 @@ impl Condition {
     }
 
     /// A text that one of these patterns is about, all of it: `*` stops at a `/`, `**` does not, `?`
-    /// is one character.
+    /// is one character. With a `/` in a pattern it is about paths, and a text with `..` between its
+    /// slashes is refused: [`Condition::beneath`] is for those.
     pub fn glob<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Self {
         let globs: Result<Vec<_>, _> = patterns.into_iter().map(Glob::of_texts).collect();
         globs.map_or_else(Self::broken, |globs| Self::of(Test::Glob(globs)))
     }
 
-    /// A text that this regular expression matches, all of it.
+    /// A text that this regular expression matches, all of it. If it has a `/` in it, a text with `..`
+    /// between its slashes is refused as it is for [`Condition::glob`].
     pub fn pattern(pattern: &str) -> Self {
-        match Regex::new(&format!(r"\A(?:{pattern})\z")) {
-            Ok(regex) => Self::of(Test::Pattern(regex)),
+        // Alone first: what is no expression by itself must not become one by what is put around it.
+        let regex = match Regex::new(pattern) {
+            Ok(_) => Regex::new(&format!(r"\A(?:{pattern})\z")),
+            Err(error) => Err(error),
+        };
+        match regex {
+            Ok(regex) => Self::of(Test::Pattern { regex, is_path: pattern.contains('/') }),
             Err(error) => {
                 let why =
                     error.syntax_error().map_or_else(|| error.to_string(), |it| it.to_string());
@@ -78,7 +90,7 @@ impl Condition {
         }
     }
 
-    /// One of these values.
+    /// One of these values. Numbers are compared by what they are: `1.0` is `1`.
     pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> Self {
         Self::of(Test::OneOf(values.into_iter().map(Into::into).collect()))
     }
@@ -156,15 +168,24 @@ impl Test {
             None => odd(value, "a number"),
         };
         match self {
-            Self::Glob(globs) => text(&|text| said(globs.iter().any(|glob| glob.matches(text)))),
-            Self::Pattern(regex) => text(&|text| said(regex.is_match(text))),
+            Self::Glob(globs) => {
+                let is_path = globs.iter().any(|glob| glob.text().contains('/'));
+                text(&|text| match is_path && goes_up(text) {
+                    true => Holds::Odd(GOES_UP.to_owned()),
+                    false => said(globs.iter().any(|glob| glob.matches(text))),
+                })
+            }
+            Self::Pattern { regex, is_path } => text(&|text| match *is_path && goes_up(text) {
+                true => Holds::Odd(GOES_UP.to_owned()),
+                false => said(regex.is_match(text)),
+            }),
             Self::Beneath(beneath) => text(&|path| match beneath.holds(path) {
                 Ok(yes) => said(yes),
                 Err(why) => Holds::Odd(why),
             }),
             Self::Max(most) => number(&|number| number <= *most),
             Self::Min(least) => number(&|number| number >= *least),
-            Self::OneOf(values) if values.contains(value) => Holds::Yes,
+            Self::OneOf(values) if values.iter().any(|one| same(one, value)) => Holds::Yes,
             Self::OneOf(values) => {
                 let alike = values.iter().any(|one| kind(one) == kind(value));
                 if alike { Holds::No } else { odd(value, "one of the values that are allowed") }
@@ -180,25 +201,44 @@ impl Test {
 }
 
 fn odd(found: &Value, wanted: &str) -> Holds {
-    Holds::Odd(format!("it is {} where {wanted} belongs", kind(found)))
+    Holds::Odd(argument::odd(found, wanted))
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a truth value",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+/// Whether two values are the same. Numbers are compared by what they are, and not by how they are
+/// written: `0` is `0.0`.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            // Whole numbers may be too large for what `as_f64` can tell apart.
+            let whole = |it: &Number| it.as_i64().map(i128::from).or(it.as_u64().map(i128::from));
+            match (whole(one), whole(other)) {
+                (Some(one), Some(other)) => one == other,
+                _ => one.as_f64() == other.as_f64(),
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let is_in = |(name, one)| other.get(name).is_some_and(|other| same(one, other));
+            one.len() == other.len() && one.iter().all(is_in)
+        }
+        _ => one == other,
     }
+}
+
+/// A text that a pattern about paths cannot be held against: what it looks like is not where it
+/// leads.
+fn goes_up(text: &str) -> bool {
+    let apart = |it: char| matches!(it, '/' | '\\') || it.is_whitespace();
+    text.split(apart).any(|part| part == "..")
 }
 
 impl fmt::Debug for Test {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Glob(globs) => f.debug_tuple("Glob").field(globs).finish(),
-            Self::Pattern(regex) => f.debug_tuple("Pattern").field(regex).finish(),
+            Self::Pattern { regex, .. } => f.debug_tuple("Pattern").field(regex).finish(),
             Self::OneOf(values) => f.debug_tuple("OneOf").field(values).finish(),
             Self::Max(most) => f.debug_tuple("Max").field(most).finish(),
             Self::Min(least) => f.debug_tuple("Min").field(least).finish(),

@@ -11,6 +11,7 @@ pub(super) use options::PermissionsOptions;
 
 use super::ending;
 use super::glob::Glob;
+use crate::words::own_key;
 use argument::Argument;
 use rule::{Rule, Rules, Says, Verdict};
 use serde_json::json;
@@ -53,8 +54,8 @@ const ENDS: &str = "_permissions";
 ///
 /// A condition is about an argument by its place: `path`, `options.mode`, `files.0`, `files.*` for
 /// every item, or a JSON Pointer as `/options/mode`. A rule about an argument that is missing is not
-/// about the call, and an argument of another kind than the rule speaks of denies the call, as
-/// everything does that cannot be judged. So say what is allowed rather than what is not.
+/// about the call; nor is one that allows, if only some of the items have it. An argument of another
+/// kind than the rule speaks of denies the call, as everything does that cannot be judged. So say what is allowed rather than what is not.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Permissions {
@@ -207,7 +208,7 @@ impl AgentLifecycle for Guard {
         cx: TurnCx<'_>,
         _request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        match ending::marked(cx, ENDS)? {
+        match ending::marked(cx, &own_key(&cx, "permissions", ENDS))? {
             Some(why) => Err(Error::denied(why).into()),
             None => Ok(Flow::Continue),
         }
@@ -224,7 +225,7 @@ impl AgentLifecycle for Guard {
         };
         let message = format!("Tool '{}' not authorized: {why}", request.name());
         if self.ends {
-            ending::mark(cx, ENDS, &message)?;
+            ending::mark(cx, &own_key(&cx, "permissions", ENDS), &message)?;
         }
         Ok(ToolOutput::denied(message))
     }

@@ -42,11 +42,14 @@ struct RuleOptions {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 struct ConditionOptions {
-    /// A text that this pattern is about, or one of these: `*` stops at a `/`, `**` does not.
+    /// A text that this pattern is about, or one of these: `*` stops at a `/`, `**` does not. Where a
+    /// pattern has a `/` in it, a text with `..` between its slashes is denied: use `beneath` for
+    /// those.
     glob: Option<OneOrMany>,
-    /// A text that this regular expression matches, all of it.
+    /// A text that this regular expression matches, all of it. If it has a `/` in it, `..` is denied
+    /// as it is for `glob`.
     pattern: Option<String>,
-    /// One of these values.
+    /// One of these values. Numbers are compared by what they are: `1.0` is `1`.
     one_of: Option<Vec<Value>>,
     /// A number that is not more than this.
     max: Option<f64>,
@@ -56,8 +59,8 @@ struct ConditionOptions {
     max_length: Option<usize>,
     /// A path that leads to this folder or beneath it. Links and `..` are resolved.
     beneath: Option<ProjectPath>,
-    /// Where the tool takes relative paths from, for `beneath`; without it from the working folder
-    /// of the process.
+    /// Where the tool takes relative paths from, for `beneath`; without it from the project's folder,
+    /// as the tools of a project do.
     relative_to: Option<ProjectPath>,
 }
 
@@ -171,7 +174,9 @@ impl ConditionOptions {
             makings.path(&path.0).map_err(refused)
         };
         match (self.beneath, self.relative_to) {
-            (Some(folder), None) => all.push(Condition::beneath(path("beneath", folder)?)),
+            (Some(folder), None) => {
+                all.push(Condition::beneath_from(path("beneath", folder)?, makings.root()));
+            }
             (Some(folder), Some(start)) => {
                 let (folder, start) = (path("beneath", folder)?, path("relative_to", start)?);
                 all.push(Condition::beneath_from(folder, start));

@@ -89,13 +89,17 @@ impl Rule {
     }
 
     /// A rule about an argument that is missing is not about the call. Where an argument names
-    /// several, a rule that lets pass is about all of them, and one that denies about any.
+    /// several, a rule that lets pass is about all of them, so none may be missing, and one
+    /// that denies about any.
     fn about(&self, arguments: &Value) -> About {
         let mut about = About::Yes;
         for (argument, condition) in &self.wheres {
-            let found = argument.find(arguments);
-            let (mut held, count) = (0, found.len());
-            for value in found {
+            let found = match argument.find(arguments) {
+                Ok(found) => found,
+                Err(why) => return About::Odd(format!("`{argument}`: {why}")),
+            };
+            let (mut held, count) = (0, found.values.len());
+            for value in found.values {
                 match condition.holds(value) {
                     Holds::Yes => held += 1,
                     Holds::No => {}
@@ -104,7 +108,7 @@ impl Rule {
             }
             let holds = match self.says {
                 Says::Deny => held > 0,
-                Says::Allow | Says::Ask => count > 0 && held == count,
+                Says::Allow | Says::Ask => count > 0 && held == count && !found.missing,
             };
             if !holds {
                 about = About::No;

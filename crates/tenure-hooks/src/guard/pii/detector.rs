@@ -122,9 +122,9 @@ impl Detector {
                 secret::open_armour(text, from).unwrap_or(end).min(dashes)
             }
             Self::Email | Self::Ip | Self::MacAddress => word(text, from, 1024),
-            Self::Url => word(text, from, 2048 + 8),
-            Self::ApiKey | Self::Jwt | Self::BearerToken | Self::Password => {
-                word(text, from, secret::LONGEST_TOKEN + 8)
+            // These may be of any length, and the last of them is as secret as the first.
+            Self::Url | Self::ApiKey | Self::Jwt | Self::BearerToken | Self::Password => {
+                word(text, from, usize::MAX)
             }
         }
     }

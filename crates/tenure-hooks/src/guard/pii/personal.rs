@@ -314,9 +314,6 @@ pub(super) fn ibans(text: &[u8], from: usize, found: Found<'_>) {
     }
 }
 
-/// The most bytes of an address that are looked at.
-const LONGEST_URL: usize = 2048;
-
 pub(super) fn urls(text: &str, from: usize, found: Found<'_>) {
     let bytes = text.as_bytes();
     // Addresses within addresses end where those do: no stretch is gone over twice.
@@ -324,13 +321,13 @@ pub(super) fn urls(text: &str, from: usize, found: Found<'_>) {
     let mut take = |start: usize, body: usize| {
         let ends = |c: char| !(c.is_ascii_graphic() || is_latin(c)) || "<>\"'`|{}^\\".contains(c);
         if !stretch.contains(&start) {
-            stretch = start..text[start..].find(ends).map_or(text.len(), |it| start + it);
+            let end = text[start..].find(ends).map_or(text.len(), |it| start + it);
+            let whole = text[start..end]
+                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_', '~']);
+            stretch = start..start + whole.len();
         }
-        let most = stretch.end.min(text.floor_char_boundary(start + LONGEST_URL));
-        let whole = text[start..most]
-            .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '_', '~']);
-        if start + whole.len() > body {
-            found(start, start + whole.len());
+        if stretch.end > body {
+            found(start, stretch.end);
         }
     };
     const SCHEMES: [&str; 7] = ["http", "https", "ftp", "ftps", "ws", "wss", "sftp"];

@@ -2,12 +2,9 @@
 
 use super::personal::{Found, at, before, joins};
 
-/// The most bytes of a key or a token that are looked at.
-pub(super) const LONGEST_TOKEN: usize = 8192;
-/// The most bytes of a private key in its armour that are looked at.
-pub(super) const LONGEST_ARMOUR: usize = 16_384;
-/// The most bytes of a password that are looked at.
-const LONGEST_PASSWORD: usize = 256;
+/// The most bytes of a value that are looked at to say whether it is a password. If it is, all of it
+/// is.
+const JUDGED: usize = 256;
 /// How far behind its name the value of a password may begin.
 pub(super) const REACH: usize = 16;
 
@@ -15,9 +12,9 @@ fn in_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// How many bytes from here on fit.
+/// How many bytes from here on fit: all of them, since what is left of a secret is secret.
 fn run(text: &[u8], start: usize, fits: impl Fn(u8) -> bool) -> usize {
-    let rest = &text[start.min(text.len())..text.len().min(start + LONGEST_TOKEN)];
+    let rest = &text[start.min(text.len())..];
     rest.iter().take_while(|byte| fits(**byte)).count()
 }
 
@@ -80,7 +77,6 @@ pub(super) fn api_keys(text: &[u8], from: usize, found: Found<'_>) {
             }
             let here = &text[start..end];
             let known = PREFIXES.iter().find(|(prefix, _)| here.starts_with(prefix.as_bytes()));
-            let end = end.min(start + LONGEST_TOKEN);
             if known.is_some_and(|(prefix, least)| end - start >= prefix.len() + least)
                 && digit < end
             {
@@ -95,7 +91,7 @@ pub(super) fn jwts(text: &[u8], from: usize, found: Found<'_>) {
         if at(text, end) != b'.' {
             return;
         }
-        for start in begin.max(end.saturating_sub(LONGEST_TOKEN))..end.saturating_sub(9) {
+        for start in begin..end.saturating_sub(9) {
             if !text[start..].starts_with(b"eyJ") || joins(before(text, start)) {
                 continue;
             }
@@ -106,7 +102,7 @@ pub(super) fn jwts(text: &[u8], from: usize, found: Found<'_>) {
                 parts += 1;
             }
             if parts > 1 {
-                found(start, last.min(start + LONGEST_TOKEN));
+                found(start, last);
                 return;
             }
         }
@@ -183,6 +179,9 @@ pub(super) fn is_secret_value(value: &[u8]) -> bool {
 /// What is assigned to something by the name of `password`.
 pub(super) fn passwords(text: &[u8], from: usize, found: Found<'_>) {
     let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`');
+    let fits = |byte: u8| byte.is_ascii_graphic() && !is_quote(byte) && !b",;&)}".contains(&byte);
+    // Values within values end where those do: no stretch is gone over twice.
+    let mut stretch = 0..0;
     for sign in from.saturating_sub(REACH)..text.len() {
         if !matches!(text[sign], b'=' | b':') {
             continue;
@@ -200,18 +199,20 @@ pub(super) fn passwords(text: &[u8], from: usize, found: Found<'_>) {
         value += usize::from(matches!(at(text, value), b'=' | b'>'));
         value += text[value..].iter().take(3).take_while(|it| **it == b' ').count();
         value += usize::from(is_quote(at(text, value)));
-        let fits =
-            |byte: u8| byte.is_ascii_graphic() && !is_quote(byte) && !b",;&)}".contains(&byte);
-        let rest = &text[value.min(text.len())..text.len().min(value + LONGEST_PASSWORD)];
-        let length = rest.iter().take_while(|byte| fits(**byte)).count();
-        if value >= from && is_secret_value(&rest[..length]) {
-            found(value, value + length);
+        if !stretch.contains(&value) {
+            stretch = value..value + run(text, value, fits);
+        }
+        let end = stretch.end;
+        if value >= from && value < end && is_secret_value(&text[value..end.min(value + JUDGED)]) {
+            found(value, end);
         }
     }
 }
 
 const BEGIN: &str = "-----BEGIN";
 const END: &str = "-----END";
+/// The most bytes of what is said to be in the armour.
+const LONGEST_LABEL: usize = 64;
 
 /// A private key in its armour.
 enum Armour {
@@ -224,12 +225,11 @@ enum Armour {
 }
 
 fn armour(text: &str, start: usize) -> Armour {
-    let most = text.floor_char_boundary(start + LONGEST_ARMOUR);
-    let whole = &text[start..most];
-    let is_cut = most < text.len();
-    let label = &whole[BEGIN.len()..whole.floor_char_boundary(BEGIN.len() + 64)];
+    let whole = &text[start..];
+    let label = &whole[BEGIN.len()..whole.floor_char_boundary(BEGIN.len() + LONGEST_LABEL)];
     let Some(label_end) = label.find("-----") else {
-        return if label.len() >= 64 || is_cut { Armour::Other } else { Armour::Open };
+        let is_whole = whole.len() >= BEGIN.len() + LONGEST_LABEL;
+        return if is_whole { Armour::Other } else { Armour::Open };
     };
     if !label[..label_end].contains("PRIVATE KEY") {
         return Armour::Other;
@@ -239,7 +239,7 @@ fn armour(text: &str, start: usize) -> Armour {
     let end = ends.and_then(|end| Some(end + whole[end..].find("-----")? + 5));
     match end {
         Some(end) => Armour::Until(start + end),
-        None if is_cut => Armour::Until(most),
+        // However long it is: what has no end yet is all key.
         None => Armour::Open,
     }
 }

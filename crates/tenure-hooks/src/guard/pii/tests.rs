@@ -276,6 +276,57 @@ fn a_key_in_its_armour_is_held_back_from_its_first_line() {
     assert_eq!(out.concat(), "here: [REDACTED_PRIVATE_KEY]\nthat was it, and so ");
 }
 
+/// Letters and digits without a pattern, the same for the same seed.
+fn noise(seed: u64, length: usize) -> String {
+    const SIGNS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        char::from(SIGNS[usize::try_from(state >> 33).expect("it is 31 bits") % SIGNS.len()])
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// A long secret of each kind, and the name that it is known by.
+fn long_ones(noise: &str) -> [(String, &'static str); 7] {
+    let lines: Vec<&str> =
+        noise.as_bytes().chunks(64).map(|it| str::from_utf8(it).expect("it is ASCII")).collect();
+    let key =
+        format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----", lines.join("\n"));
+    [
+        (format!("AWS_SESSION_TOKEN={noise}"), "AWS_SESSION_TOKEN=[REDACTED_PASSWORD]"),
+        (format!("password: '{noise}'"), "password: '[REDACTED_PASSWORD]'"),
+        (format!("ghp_{noise}"), "[REDACTED_API_KEY]"),
+        (format!("Bearer {noise}"), "Bearer [REDACTED_BEARER_TOKEN]"),
+        (format!("eyJ{noise}.eyJ{noise}.{noise}"), "[REDACTED_JWT]"),
+        (key, "[REDACTED_PRIVATE_KEY]"),
+        (format!("https://example.org/{noise}"), "[REDACTED_URL]"),
+    ]
+}
+
+#[test]
+fn a_secret_is_taken_out_to_its_end_however_long_it_is() {
+    let redact = scanner(Strategy::Redact);
+    for length in [255, 256, 257, 600, 2_100, 8_191, 8_193, 16_400, 40_000] {
+        for (secret, clean) in long_ones(&noise(7, length)) {
+            let text = format!("here: {secret} done");
+            assert_eq!(cleaned(&redact, &text), format!("here: {clean} done"), "{length}");
+        }
+    }
+    // A key whose end is missing has no end.
+    let text = format!("-----BEGIN PRIVATE KEY-----\n{}", noise(7, 20_000));
+    assert_eq!(cleaned(&redact, &text), "[REDACTED_PRIVATE_KEY]");
+}
+
+#[test]
+fn a_telephone_number_in_brackets_is_held_back_from_its_bracket() {
+    let pieces = ["call (415) ", "555-", "1234 now, ", "please"];
+    let mut redact = scanner(Strategy::Redact);
+    assert_eq!(flown(&redact, &pieces).concat(), "call [REDACTED_PHONE] now, ");
+    redact.rules.retain(|rule| rule.name() == "phone");
+    assert_eq!(flown(&redact, &pieces).concat(), "call [REDACTED_PHONE] now, please");
+}
+
 #[test]
 fn nothing_follows_what_is_blocked() {
     let block = scanner(Strategy::Block);
@@ -377,5 +428,34 @@ proptest! {
         let out = flown(&scanner, &pieces).concat();
         prop_assert!(format!("{before} ").starts_with(&out), "{out}");
         prop_assert!(scanner.clean(&text, &mut Counts::new()).is_err());
+    }
+}
+
+proptest! {
+    // Fewer: each is long.
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_of_what_is_long_goes_out(
+        seed in any::<u64>(), kind in 0_usize..7,
+        length in prop_oneof![
+            4 => 200_usize..1_400, 1 => 8_100_usize..8_300, 1 => 16_300_usize..16_500,
+        ],
+        sizes in prop::collection::vec(1_usize..400, 1..8),
+        strategy in prop_oneof![Just(Strategy::Redact), Just(Strategy::Mask), Just(Strategy::Hash)],
+    ) {
+        let scanner = with_own(strategy);
+        let noise = noise(seed, length);
+        let (secret, _) = &long_ones(&noise)[kind];
+        let text = format!("dear ann , {secret} , and so on until the end");
+        let clean = cleaned(&scanner, &text);
+        let pieces = in_pieces(&text, &sizes);
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let out = flown(&scanner, &pieces).concat();
+        prop_assert!(out.starts_with("dear ann , "), "{out}");
+        prop_assert!(clean.starts_with(&out), "{text:?}\nout   {out:?}\nclean {clean:?}");
+        for part in noise.as_bytes().chunks_exact(8).map(|it| str::from_utf8(it).expect("ASCII")) {
+            prop_assert!(!clean.contains(part), "{part}: {clean}");
+        }
     }
 }

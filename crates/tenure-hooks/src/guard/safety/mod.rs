@@ -10,7 +10,7 @@ use judge::{Judge, PROMPT};
 use regex_automata::meta::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -239,25 +239,68 @@ struct Judged {
 
 struct Guard(Safety);
 
+/// What is judged.
+struct Said {
+    /// All of it, as the judge reads it.
+    whole: String,
+    /// The texts in it, as lists are held against them: nothing is escaped in these.
+    texts: Vec<String>,
+}
+
+impl From<&str> for Said {
+    fn from(text: &str) -> Self {
+        Self { whole: text.to_owned(), texts: vec![text.to_owned()] }
+    }
+}
+
 /// What is judged of an answer: its text, and the arguments of its calls.
-fn said(response: &ModelResponse) -> String {
+fn said(response: &ModelResponse) -> Said {
     let calls = response.calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
     let text = Some(response.text.clone()).filter(|text| !text.trim().is_empty());
-    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+    let mut texts: Vec<String> = text.iter().cloned().collect();
+    let whole = text.into_iter().chain(calls).collect::<Vec<_>>().join("\n");
+    for call in &response.calls {
+        texts.push(call.name.to_string());
+        match serde_json::from_str(&call.arguments) {
+            Ok(arguments) => leaves(&arguments, &mut texts),
+            Err(_) => texts.push(call.arguments.clone()),
+        }
+    }
+    Said { whole, texts }
+}
+
+/// The texts in a value, names included, and whatever else is written in it.
+fn leaves(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, texts)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                texts.push(name.clone());
+                leaves(field, texts);
+            }
+        }
+        other => texts.push(other.to_string()),
+    }
 }
 
 impl Guard {
     /// Why a text must not be said, if so. What the judge says is recorded.
-    async fn verdict(&self, cx: &TurnCx<'_>, text: &str) -> Result<Option<String>, Error> {
-        if text.is_empty() {
+    async fn verdict(&self, cx: &TurnCx<'_>, said: Said) -> Result<Option<String>, Error> {
+        if said.whole.is_empty() {
             return Ok(None);
         }
-        if let Some(category) = self.0.lists.category(text) {
+        if let Some(category) = self.category(&said.texts) {
             return Ok(Some(category.to_string()));
         }
         let Some(judge) = &self.0.judge else { return Ok(None) };
-        let answer = cx.call_model("judge", &judge.model, judge.request(text)).await?;
+        let answer = cx.call_model("judge", &judge.model, judge.request(&said.whole)).await?;
         Ok(judge::read(&answer.text))
+    }
+
+    /// The first category that one of the texts belongs to.
+    fn category(&self, texts: &[String]) -> Option<&Arc<str>> {
+        texts.iter().find_map(|text| self.0.lists.category(text))
     }
 
     fn tell(&self, cx: &TurnCx<'_>, why: &str) {
@@ -271,7 +314,9 @@ impl AgentLifecycle for Guard {
         let mut text = input.earlier.join("\n");
         text.push_str(if text.is_empty() { "" } else { "\n" });
         text.push_str(&input.text);
-        let Some(why) = self.verdict(&cx, &text).await? else { return Ok(Flow::Continue) };
+        let Some(why) = self.verdict(&cx, text.as_str().into()).await? else {
+            return Ok(Flow::Continue);
+        };
         self.tell(&cx, &why);
         match self.0.on_unsafe {
             OnUnsafe::Replace => Ok(Flow::Finish(self.0.replacement.clone())),
@@ -286,7 +331,7 @@ impl AgentLifecycle for Guard {
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
         let mut response = next.call(request).await?;
-        let mut why = self.verdict(&cx, &said(&response)).await?;
+        let mut why = self.verdict(&cx, said(&response)).await?;
         if let Some(first) = &why
             && !cx.is_text_out()
         {
@@ -299,7 +344,7 @@ impl AgentLifecycle for Guard {
             let mut again = request.clone();
             again.messages.edit().push(Message::user(correction));
             response = next.call(&mut again).await?;
-            why = self.verdict(&cx, &said(&response)).await?;
+            why = self.verdict(&cx, said(&response)).await?;
         }
         cx.carry(Judged { response: response.clone(), why });
         Ok(response)
@@ -313,7 +358,7 @@ impl AgentLifecycle for Guard {
         let judged = cx.carried::<Judged>().filter(|judged| judged.response == *response);
         let why = match judged {
             Some(judged) => judged.why.clone(),
-            None => self.verdict(&cx, &said(response)).await?,
+            None => self.verdict(&cx, said(response)).await?,
         };
         let Some(why) = why else { return Ok(HookAction::Continue) };
         self.tell(&cx, &why);
@@ -336,9 +381,10 @@ impl AgentLifecycle for Guard {
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
         // What the model said was judged; what a person or a hook made of it is looked up only.
-        let call = format!("{} {}", request.name(), request.arguments);
+        let mut call = vec![request.name().to_owned()];
+        leaves(&request.arguments, &mut call);
         if self.0.output
-            && let Some(category) = self.0.lists.category(&call)
+            && let Some(category) = self.category(&call)
         {
             return Err(Error::denied(format!("the call is not safe: {category}")).into());
         }

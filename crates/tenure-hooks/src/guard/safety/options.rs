@@ -66,17 +66,28 @@ impl Options for SafetyOptions {
     };
 
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal> {
+        let words = self.words.iter().filter(|(_, words)| words.is_empty());
+        let patterns = self.patterns.iter().filter(|(_, patterns)| patterns.is_empty());
+        let empty = words.map(|(category, _)| ("words", category));
+        let mut empty = empty.chain(patterns.map(|(category, _)| ("patterns", category)));
         let judges = self.model.is_some() || !self.words.is_empty() || !self.patterns.is_empty();
         if !judges && self.injection.is_none() {
             let message =
                 "give it something to judge by: `words`, `patterns`, `model` or `injection`";
             return Err(Refusal::new("", message));
         }
-        if !self.input && !self.output && self.injection.is_none() {
-            return Err(Refusal::new(
-                "output",
-                "it looks nowhere; set `input` or `output` to true",
-            ));
+        if judges && !self.input && !self.output {
+            let message = "what there is to judge by is held against nothing; set `input` or \
+                           `output` to true";
+            return Err(Refusal::new("output", message));
+        }
+        if self.input && !judges {
+            let message = "there is nothing to judge it by; give `words`, `patterns` or a `model`";
+            return Err(Refusal::new("input", message));
+        }
+        if let Some((field, category)) = empty.next() {
+            let message = "it names nothing; leave it out, or say what must not be said";
+            return Err(Refusal::new(format!("{field}.{category}"), message));
         }
         let mut safety =
             Safety::new().on_unsafe(self.on_unsafe).input(self.input).output(self.output);

@@ -105,8 +105,8 @@ impl Approval {
         self.tool_with(tool, ApprovalRule::new())
     }
 
-    /// Asks about the calls of this tool as the rule says. A whole name beats one with `*`, and of
-    /// those the longer one counts.
+    /// Asks about the calls of this tool as the rule says. A whole name beats one with `*`, of those
+    /// the longer one counts, and of equals the one that asks.
     pub fn tool_with(mut self, tool: impl Into<String>, rule: ApprovalRule) -> Self {
         self.tools.push((tool.into(), Some(rule)));
         self
@@ -124,7 +124,8 @@ impl Approval {
         self
     }
 
-    /// Whether the model is told, behind the result, that a person changed the arguments.
+    /// Whether the model is told, behind the result, which arguments a person changed. What they
+    /// became is not said: only the guards further in know what of it a model may read.
     pub fn edit_notice(mut self, is_told: bool) -> Self {
         self.edit_notice = is_told;
         self
@@ -155,11 +156,17 @@ impl Approval {
         self
     }
 
-    /// The rule for a tool: the one with the most letters in its name that are no wildcards.
+    /// The rule for a tool: the one with the most letters in its name that are no wildcards. Where
+    /// two fit equally well, nobody said that a person need not be asked.
     fn rule(&self, tool: &str) -> Option<&ApprovalRule> {
         let letters = |name: &str| name.chars().filter(|c| !matches!(c, '*' | '?')).count();
         let fitting = self.tools.iter().filter(|(name, _)| fits(name, tool));
-        fitting.max_by_key(|(name, _)| (name == tool, letters(name)))?.1.as_ref()
+        let asks = |rule: &Option<ApprovalRule>| match rule {
+            Some(rule) if rule.when.is_none() => 2,
+            Some(_) => 1,
+            None => 0,
+        };
+        fitting.max_by_key(|(name, rule)| (name == tool, letters(name), asks(rule)))?.1.as_ref()
     }
 }
 
@@ -297,6 +304,18 @@ impl Asks {
     }
 }
 
+/// What the model is told of arguments that a person changed: the names that it wrote itself, and
+/// no values.
+fn notice(written: &Value, edited: &Value) -> String {
+    let fields = written.as_object().into_iter().flatten();
+    let changed = fields.filter(|(name, value)| edited.get(name) != Some(value));
+    let changed: Vec<_> = changed.map(|(name, _)| format!("`{name}`")).collect();
+    match changed.is_empty() {
+        true => "\n\n(A person changed the arguments.)".to_owned(),
+        false => format!("\n\n(A person changed the arguments: {}.)", changed.join(", ")),
+    }
+}
+
 /// Whether an answer may count.
 fn judge(cx: &ToolCx<'_>, rule: &ApprovalRule, answer: &Answer) -> Result<(), String> {
     let decision = Decision::of(answer);
@@ -394,7 +413,7 @@ impl AgentLifecycle for Asks {
                 Ok(next.call(request).await?)
             }
             Answer::Edit(arguments) => {
-                let notice = format!("\n\n(A person changed the arguments to {arguments}.)");
+                let notice = notice(&request.arguments, &arguments);
                 request.arguments = arguments;
                 let mut output = next.call(request).await?;
                 if self.0.edit_notice {

@@ -15,11 +15,11 @@ use tenure_core::hook::{IntoRegistration, Registration};
 pub(in crate::people) struct ApprovalOptions {
     /// The tools whose calls a person decides about, by name; `*` stands for any text. `true` asks
     /// about every call, `false` about none, and a table says more. A whole name beats one with
-    /// `*`, and of those the longer one counts.
+    /// `*`, of those the longer one counts, and of equals the one that asks.
     tools: BTreeMap<String, OnTool>,
     /// How the question begins, where a tool has no `description`.
     description_prefix: String,
-    /// Whether the model is told, behind the result, that a person changed the arguments.
+    /// Whether the model is told, behind the result, which arguments a person changed; not to what.
     edit_notice: bool,
     /// What follows when a call is rejected: `tell` has the model read why and go on, `end` also
     /// ends the turn as denied.

@@ -9,7 +9,7 @@ mod webhook;
 pub use signature::verify_signature;
 
 use super::record::{OutcomeName, Part, Report, report};
-use crate::ready::{About, Address, CommandLine, Makings, Options, Refusal, Time};
+use crate::ready::{About, Address, CommandLine, Makings, Options, Refusal, Time, Variable};
 use crate::words::Moment;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -209,6 +209,8 @@ async fn run(cx: TurnCx<'_>, command: &Command, tracker: &TaskTracker) -> Result
 
 /// How often a server is told at most.
 const ATTEMPTS: u32 = 4;
+const OF_COMMAND: &str =
+    "a server gets no variables; this is about a `command`, which is not given";
 
 /// What `notify` takes by `with`.
 #[derive(Deserialize, JsonSchema)]
@@ -219,7 +221,7 @@ pub(super) struct NotifyOptions {
     /// An address that each result is posted to: `https`, or this machine.
     url: Option<Address>,
     /// The name of the variable that holds the secret to sign with.
-    secret_env: Option<String>,
+    secret_env: Option<Variable>,
     /// Whether results are posted without a signature.
     unsigned: bool,
     /// Whether `url` may be one of `http`, which everybody on the way can read.
@@ -234,7 +236,7 @@ pub(super) struct NotifyOptions {
     limit: Time,
     /// Names of variables of ours that the command gets to see, beside the usual ones and those that
     /// the project passes to all hooks.
-    pass_env: Vec<String>,
+    pass_env: Vec<Variable>,
     /// Variables that the command gets, with their values. No place for secrets.
     env: BTreeMap<String, String>,
 }
@@ -281,10 +283,21 @@ impl Options for NotifyOptions {
                            not given";
                 return Err(Refusal::new("url", why));
             }
+            (Some(_), None) if self.attempts != ATTEMPTS => {
+                let why = "a command is told once; this is about a `url`, which is not given";
+                return Err(Refusal::new("attempts", why));
+            }
             (Some(command), None) => {
-                let environment = crate::tools::environment(makings, &self.pass_env, &self.env)?;
+                let pass: Vec<String> = self.pass_env.iter().map(|it| it.0.clone()).collect();
+                let environment = crate::tools::environment(makings, &pass, &self.env)?;
                 let dir = makings.path(".").map_err(|why| Refusal::new("command", why))?;
                 Notify::command(command.0.clone()).dir(dir).environment(environment)
+            }
+            (None, Some(_)) if !self.pass_env.is_empty() => {
+                return Err(Refusal::new("pass_env", OF_COMMAND));
+            }
+            (None, Some(_)) if !self.env.is_empty() => {
+                return Err(Refusal::new("env", OF_COMMAND));
             }
             (None, Some(address)) => self.by_url(address, makings)?,
             _ => return Err(Refusal::new("", "give one of `command` and `url`")),
@@ -306,16 +319,16 @@ impl NotifyOptions {
                            `unsigned: true`, if the receiver trusts everybody";
                 return Err(Refusal::new("secret_env", why));
             }
-            (Some(name), false) if name.is_empty() || name.contains(['=', '\0', ' ']) => {
+            (Some(Variable(name)), false) if name.is_empty() || name.contains(['=', '\0', ' ']) => {
                 let why = "this is no name of a variable; the secret itself is not written here";
                 return Err(Refusal::new("secret_env", why));
             }
-            (Some(name), false) if std::env::var_os(name).is_none() => {
+            (Some(Variable(name)), false) if std::env::var_os(name).is_none() => {
                 makings.warn("secret_env", format!("the variable {name} is not set"));
             }
             _ => {}
         }
-        let secret = self.secret_env.clone();
+        let secret = self.secret_env.clone().map(|it| it.0);
         let webhook = webhook::Webhook::new(&address.0, secret, self.attempts, self.allow_http)?;
         Ok(Notify::by(By::Webhook(Arc::new(webhook))))
     }

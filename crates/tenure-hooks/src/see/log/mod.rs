@@ -294,6 +294,15 @@ impl Options for LogOptions {
         if self.max_bytes < 1024 {
             return Err(Refusal::new("max_bytes", "no line would fit; give 1024 or more"));
         }
+        if !matches!(target, Target::File { .. }) {
+            let why = "lines do not go to a file; name one by `file`, or leave this out";
+            if self.max_bytes != MAX_BYTES {
+                return Err(Refusal::new("max_bytes", why));
+            }
+            if self.keep != KEEP {
+                return Err(Refusal::new("keep", why));
+            }
+        }
         if self.queue == 0 {
             return Err(Refusal::new("queue", "no line would ever be written; give 1 or more"));
         }

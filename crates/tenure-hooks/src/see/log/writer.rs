@@ -172,11 +172,17 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A file for lines, which nobody else may read.
+/// A file for lines, which nobody else may read. A link is none: it might lead anywhere.
 fn append(path: &Path) -> io::Result<File> {
+    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link"));
+    }
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    crate::result::file::check_no_link(path, &file)?;
+    Ok(file)
 }

@@ -1,10 +1,11 @@
 //! What files say of telemetry.
 
 use super::{CONTENT_LIMIT, Config, KIND, Telemetry};
-use crate::ready::{About, Address, Makings, Options, Refusal, Time};
+use crate::ready::{About, Address, Makings, Options, Refusal, Time, Variable};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 use tenure_core::hook::{IntoRegistration, Registration};
 use tenure_http::reqwest;
@@ -17,7 +18,8 @@ pub(in crate::see) struct TelemetryOptions {
     /// added. Without it, `OTEL_EXPORTER_OTLP_ENDPOINT` says it, else it is this machine.
     endpoint: Option<Address>,
     /// Headers of each export, by the NAME of the environment variable that holds the value.
-    headers: BTreeMap<String, String>,
+    /// The receiver is then one of `https`, or on this machine.
+    headers: BTreeMap<String, Variable>,
     /// What the service is called. Without it, `OTEL_SERVICE_NAME` says it, else it is `tenure`.
     service: Option<String>,
     /// Whether what was said is exported too: messages, instructions, arguments, results, errors.
@@ -85,8 +87,15 @@ impl Options for TelemetryOptions {
                     "it has a user, a password or a query; what is secret goes into `headers`";
                 return Err(Refusal::new("endpoint", why));
             }
+            if !self.headers.is_empty() && url.scheme() == "http" && !is_here(&url) {
+                let why = format!(
+                    "`{endpoint}` is no address of https, and everybody on the way could read the \
+                     values of `headers`; write https://, or take `headers` away"
+                );
+                return Err(Refusal::new("endpoint", why));
+            }
         }
-        for (name, variable) in &self.headers {
+        for (name, Variable(variable)) in &self.headers {
             let field = format!("headers.{name}");
             if !is_header(name) {
                 return Err(Refusal::new(field, format!("`{name}` is no name of a header")));
@@ -110,7 +119,7 @@ impl Options for TelemetryOptions {
         }
         let config = Config {
             endpoint,
-            headers: self.headers,
+            headers: self.headers.into_iter().map(|(name, it)| (name, it.0)).collect(),
             service: self.service,
             content: self.content.then_some(self.content_limit),
             sample: self.sample,
@@ -124,6 +133,13 @@ impl Options for TelemetryOptions {
         let live = makings.shared().part(KIND, &format!("{config:?}"), Default::default);
         Ok(Telemetry { config, live }.into_registration())
     }
+}
+
+/// Whether an address is one of this machine.
+fn is_here(url: &reqwest::Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let plain = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || plain.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 fn is_header(name: &str) -> bool {

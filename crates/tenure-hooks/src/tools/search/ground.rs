@@ -58,7 +58,7 @@ pub(super) struct Found {
 }
 
 /// A pattern for paths. One without a `/` is about the last part of a path, wherever that is.
-pub(super) fn glob(pattern: &str) -> Result<globset::Glob, String> {
+fn glob(pattern: &str, any_case: bool) -> Result<globset::Glob, String> {
     let trimmed = pattern.trim_start_matches("./");
     let leads_out =
         Path::new(trimmed).components().any(|part| !matches!(part, Component::Normal(_)));
@@ -70,15 +70,16 @@ pub(super) fn glob(pattern: &str) -> Result<globset::Glob, String> {
     let anywhere = if trimmed.contains('/') { "" } else { "**/" };
     GlobBuilder::new(&format!("{anywhere}{trimmed}"))
         .literal_separator(true)
+        .case_insensitive(any_case)
         .build()
         .map_err(|error| format!("the pattern `{pattern}` makes no sense: {}", error.kind()))
 }
 
-/// What none of the patterns may match.
+/// What none of the patterns may match. Case makes no difference: `ID_RSA` is a secret too.
 pub(super) fn excluding(patterns: &[String]) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        set.add(glob(pattern)?);
+        set.add(glob(pattern, true)?);
     }
     set.build().map_err(|error| error.to_string())
 }
@@ -129,7 +130,12 @@ impl Ground {
                 return Err(format!("`{}` is not searched", shown.display()));
             }
         }
-        Ok(Base { shown, root: folder, at })
+        let base = Base { shown, root: folder, at };
+        let mut way = self.walker(&base).build();
+        if !way.any(|entry| entry.is_ok_and(|entry| entry.path() == base.at)) {
+            return Err(format!("`{}` is not searched", base.shown.display()));
+        }
+        Ok(base)
     }
 
     /// Whether a path, from its root, is one that is left out.
@@ -166,9 +172,11 @@ impl Ground {
         }
     }
 
-    fn walk(&self, base: Base) -> impl Iterator<Item = Found> + use<> {
-        let mut builder = WalkBuilder::new(&base.at);
-        let (ground, root) = (self.clone(), base.root.clone());
+    /// Goes from the root to the base, and through all of it. It begins at the root because rules
+    /// are about what a walk comes to, and not about where it begins.
+    fn walker(&self, base: &Base) -> WalkBuilder {
+        let mut builder = WalkBuilder::new(&base.root);
+        let (ground, root, at) = (self.clone(), base.root.clone(), base.at.clone());
         builder
             .follow_links(false)
             .hidden(!self.hidden)
@@ -181,11 +189,18 @@ impl Ground {
             .parents(self.gitignore)
             .sort_by_file_name(Ord::cmp)
             .filter_entry(move |entry| {
-                entry.path().strip_prefix(&root).is_ok_and(|path| {
-                    path.as_os_str().is_empty() || !ground.is_out(path)
-                })
+                let path = entry.path();
+                let is_wanted = path.starts_with(&at) || at.starts_with(path);
+                is_wanted
+                    && path.strip_prefix(&root).is_ok_and(|path| {
+                        path.as_os_str().is_empty() || !ground.is_out(path)
+                    })
             });
-        builder.build().filter_map(move |entry| {
+        builder
+    }
+
+    fn walk(&self, base: Base) -> impl Iterator<Item = Found> + use<> {
+        self.walker(&base).build().filter_map(move |entry| {
             let entry = entry.ok()?;
             // A link is none: it might lead out.
             if !entry.file_type()?.is_file() {
@@ -206,7 +221,7 @@ impl Ground {
 
 /// A matcher for what a model wrote.
 pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
-    glob(pattern).map(|glob| glob.compile_matcher())
+    glob(pattern, false).map(|glob| glob.compile_matcher())
 }
 
 /// A path that the model named, without what says nothing. One that could lead out is refused.

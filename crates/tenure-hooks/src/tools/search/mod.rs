@@ -95,7 +95,7 @@ impl FileSearch {
     }
 
     /// Leaves out what one of these patterns matches, in place of what may hold secrets. A pattern
-    /// without a `/` is about names, wherever they are.
+    /// without a `/` is about names, wherever they are; case makes no difference.
     pub fn exclude(mut self, patterns: &[String]) -> Result<Self, Refusal> {
         self.ground.exclude = excluding(patterns).map_err(|why| Refusal::new("exclude", why))?;
         Ok(self)

@@ -2,7 +2,7 @@
 
 use super::Shell;
 use super::leave::Verdict;
-use super::tool::command_of;
+use super::tool::{command_of, redacted};
 use std::sync::Arc;
 use tenure_core::ExitReason;
 use tenure_core::NextTool;
@@ -25,22 +25,33 @@ impl Guard {
     async fn run(&self, cx: &Cx<'_>, argv: &[String]) -> Result<(), String> {
         let shell = &*self.shell;
         let command = Command::new(argv.to_vec(), &shell.dir, &shell.environment).keep(shell.most);
-        let what = argv.join(" ");
-        let heard: Heard =
-            command.run(&self.tracker).await.map_err(|why| format!("`{what}`: {why}"))?;
-        for (stream, kept) in [(LogStream::Stdout, &heard.out), (LogStream::Stderr, &heard.err)] {
-            for line in kept.text().lines() {
+        let what = self.shown(argv);
+        let heard = command.run(&self.tracker).await;
+        let failed = |why| format!("`{what}`: {}", redacted(shell, why));
+        let mut heard: Heard = heard.map_err(failed)?;
+        if !shell.redact.is_empty() {
+            heard.out.whole_lines();
+            heard.err.whole_lines();
+        }
+        let words = redacted(shell, heard.err.text());
+        let out = redacted(shell, heard.out.text());
+        for (stream, text) in [(LogStream::Stdout, &out), (LogStream::Stderr, &words)] {
+            for line in text.lines() {
                 cx.log(&shell.name, stream, line);
             }
         }
         if heard.ended.is_ok() {
             return Ok(());
         }
-        let words = heard.err.text();
         let last = words.lines().rev().find(|line| !line.trim().is_empty());
         let last: String = last.unwrap_or_default().chars().take(300).collect();
         let words = if last.is_empty() { last } else { format!("; its last words: {last}") };
         Err(format!("`{what}` ended with {}{words}", heard.ended))
+    }
+
+    /// A command as a failure shows it.
+    fn shown(&self, argv: &[String]) -> String {
+        redacted(&self.shell, argv.join(" "))
     }
 
     async fn ask(&self, cx: ToolCx<'_>, request: &mut ToolRequest) -> Result<Asked, HookError> {
@@ -83,7 +94,7 @@ impl AgentLifecycle for Guard {
             match tokio::time::timeout(limit, self.run(&cx, argv)).await {
                 Ok(done) => done.map_err(HookError::new)?,
                 Err(_) => {
-                    let what = argv.join(" ");
+                    let what = self.shown(argv);
                     return Err(HookError::new(format!("`{what}` did not end within {limit:?}")));
                 }
             }
@@ -102,7 +113,7 @@ impl AgentLifecycle for Guard {
             match tokio::time::timeout(share, self.run(&cx, argv)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => failures.push(why),
-                Err(_) => failures.push(format!("`{}` did not end in time", argv.join(" "))),
+                Err(_) => failures.push(format!("`{}` did not end in time", self.shown(argv))),
             }
         }
         if failures.is_empty() { Ok(()) } else { Err(HookError::new(failures.join("; "))) }

@@ -6,7 +6,9 @@ mod tool;
 
 pub use leave::Otherwise;
 
-use crate::ready::{About, CommandLine, Makings, Options, Pattern, ProjectPath, Refusal, Time};
+use crate::ready::{
+    About, CommandLine, Makings, Options, Pattern, ProjectPath, Refusal, Time, Variable,
+};
 use leave::{Leave, compile};
 use life::Guard;
 use regex_automata::meta::Regex;
@@ -44,7 +46,7 @@ const OWN_TIME: Duration = Duration::from_secs(30);
 /// use tenure_hooks::tools::Shell;
 /// # use tenure_models::Passthrough;
 ///
-/// let shell = Shell::new(".").allow("git (status|log|diff)( .*)?")?.allow("ls( .*)?")?;
+/// let shell = Shell::new(".").allow("git (status|log)")?.allow("ls( .*)?")?;
 /// let agent = Agent::builder("clerk").model(Passthrough::new()).with_lifecycle(shell).build()?;
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
@@ -163,7 +165,8 @@ impl Shell {
         self
     }
 
-    /// Replaces what a regular expression matches in what commands write.
+    /// Replaces what a regular expression matches in what commands write, at the start and at the
+    /// end of the agent too.
     pub fn redact(mut self, pattern: &str) -> Result<Self, Refusal> {
         self.redact.push(compile("redact", pattern)?);
         Ok(self)
@@ -226,7 +229,7 @@ pub(super) struct ShellOptions {
     output_limit: usize,
     /// Names of variables of ours that commands get to see, beside the usual ones and those that the
     /// project passes to all hooks.
-    pass_env: Vec<String>,
+    pass_env: Vec<Variable>,
     /// Variables that commands get, with their values. No place for secrets.
     env: BTreeMap<String, String>,
     /// Commands that run when the agent starts, each a list. If one fails, so does the start.
@@ -286,7 +289,8 @@ impl Options for ShellOptions {
             let why = "every command runs that `deny` does not match; nobody is asked";
             makings.warn("otherwise", why.to_owned());
         }
-        let environment = super::environment(makings, &self.pass_env, &self.env)?;
+        let pass: Vec<String> = self.pass_env.into_iter().map(|it| it.0).collect();
+        let environment = super::environment(makings, &pass, &self.env)?;
         let mut shell = Shell::new(dir)
             .name(self.tool_name)
             .program(self.shell.0)

@@ -61,7 +61,7 @@ impl Tool for ShellTool {
 }
 
 /// The text without what must not be read.
-fn redacted(shell: &Shell, mut text: String) -> String {
+pub(super) fn redacted(shell: &Shell, mut text: String) -> String {
     for regex in &shell.redact {
         let mut clean = String::with_capacity(text.len());
         let mut from = 0;

@@ -4,12 +4,15 @@
 
 use serde_json::json;
 use std::time::Duration;
-use tenure::hooks::calls::Retry;
-use tenure::hooks::guard::{Condition, Permissions, Pii};
-use tenure::hooks::see::UsageReport;
-use tenure::model::ModelErrorKind;
-use tenure::models::Scripted;
-use tenure::prelude::*;
+use tenure_core::Error;
+use tenure_core::agent::Agent;
+use tenure_core::message::Message;
+use tenure_core::model::ModelErrorKind;
+use tenure_hooks::calls::Retry;
+use tenure_hooks::guard::{Condition, Permissions, Pii};
+use tenure_hooks::see::UsageReport;
+use tenure_macros::tool;
+use tenure_models::Scripted;
 
 /// Reads a file.
 #[tool]
