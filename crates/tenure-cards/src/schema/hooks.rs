@@ -53,6 +53,11 @@ fn refer_to(own: &str, schema: &mut Value) {
                 };
                 match target.map(|name| format!("#/$defs/{own}.{name}")) {
                     Some(target) => *value = target.into(),
+                    // Their names are those of options, whatever they are called.
+                    None if field == "properties" => {
+                        let options = value.as_object_mut().into_iter().flatten();
+                        options.for_each(|(_, option)| refer_to(own, option));
+                    }
                     // What an option may be is no schema.
                     None if matches!(&**field, "default" | "const" | "enum" | "examples") => {}
                     None => refer_to(own, value),

@@ -109,7 +109,7 @@ fn an_order_that_cannot_be_is_refused_at_the_hook_that_asks_for_it() {
 name: a
 hooks:
   - { use: permissions, with: { default: allow } }
-  - { use: tool_errors, after: permissions }
+  - { use: tool_errors, with: { message: no }, after: permissions }
 ---
 x
 ";
@@ -158,7 +158,7 @@ fn a_hook_that_is_hardly_meant_so_is_doubted() {
     };
     assert_eq!(
         doubts(
-            "  - { use: approval, with: { tools: { delte: true, shell: true, 'del*': true } } }\n  \
+            "  - { use: approval, with: { tools: { delte: true, execute: true, 'del*': true } } }\n  \
              - { use: permissions, with: { rules: [{ deny: shel }, { allow: '*' }] } }\n"
         ),
         [about("delte", "approval", 6), about("shel", "permissions", 7)]

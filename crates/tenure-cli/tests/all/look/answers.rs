@@ -91,8 +91,9 @@ fn without_a_record_a_question_that_nobody_can_be_asked_is_a_denial() {
     );
     let sandbox = super::clerk();
     sandbox.write("clerk.md", &card);
-    let ran = sandbox.run(&["run", "clerk.md", "-m", "go", "--trust", "--no-store"]).exits(5);
-    ran.says("there is no terminal to answer on").says("--yes write_note");
+    // The model reads that the call was not made, and the run goes on without it.
+    let ran = sandbox.run(&["run", "clerk.md", "-m", "go", "--trust", "--no-store"]).exits(0);
+    assert!(ran.stdout.contains("nobody is there to ask"), "{ran}");
     assert!(!sandbox.path("note.txt").exists(), "nothing was written");
 }
 
