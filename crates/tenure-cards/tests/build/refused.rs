@@ -109,7 +109,7 @@ fn an_order_that_cannot_be_is_refused_at_the_hook_that_asks_for_it() {
 name: a
 hooks:
   - { use: permissions, with: { default: allow } }
-  - { use: tool_errors, with: { message: no }, after: permissions }
+  - { use: tool_errors, with: { message: sorry }, after: permissions }
 ---
 x
 ";
@@ -166,7 +166,7 @@ fn a_hook_that_is_hardly_meant_so_is_doubted() {
     let open = doubts("  - { use: dry_run, policy: continue }\n");
     assert_eq!(open.len(), 1, "{open:?}");
     assert!(open[0].contains("fail open"), "{open:?}");
-    assert!(doubts("  - { use: dry_run, with: { tools: [shell] } }\n").is_empty());
+    assert!(doubts("  - { use: dry_run, with: { tools: [execute] } }\n").is_empty());
 }
 
 #[test]

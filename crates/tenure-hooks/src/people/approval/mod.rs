@@ -309,7 +309,8 @@ impl Asks {
 fn notice(written: &Value, edited: &Value) -> String {
     let fields = written.as_object().into_iter().flatten();
     let changed = fields.filter(|(name, value)| edited.get(name) != Some(value));
-    let changed: Vec<_> = changed.map(|(name, _)| format!("`{name}`")).collect();
+    let mut changed: Vec<_> = changed.map(|(name, _)| format!("`{name}`")).collect();
+    changed.sort_unstable();
     match changed.is_empty() {
         true => "\n\n(A person changed the arguments.)".to_owned(),
         false => format!("\n\n(A person changed the arguments: {}.)", changed.join(", ")),
