@@ -83,6 +83,17 @@ async fn only_whole_answers_are_kept() {
 }
 
 #[tokio::test]
+async fn what_a_hook_says_for_a_model_that_failed_is_not_kept() {
+    let model = Scripted::empty().error(ModelErrorKind::Overloaded, "full").text("back");
+    let stands_in = Retry::new().attempts(1).answer("try later");
+    let oracle = agent(model, ResponseCache::new()).with_lifecycle(stands_in);
+    let oracle = started(oracle).await;
+    assert_eq!(oracle.run("why?").await.unwrap().output(), "try later");
+    assert_eq!(oracle.run("why?").await.unwrap().output(), "back");
+    oracle.shutdown().await;
+}
+
+#[tokio::test]
 async fn calls_of_tools_are_kept_only_if_that_is_wanted() {
     for (cache, answers) in
         [(ResponseCache::new(), ["a", "b"]), (ResponseCache::new().tool_calls(), ["a", "a"])]
