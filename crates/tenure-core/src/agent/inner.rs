@@ -15,7 +15,7 @@ use crate::model::Usage;
 use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::resource::ResourceStack;
-use crate::state::StateStore;
+use crate::state::{Slot, StateStore};
 use crate::step::{Baseline, StepLog, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -241,11 +241,19 @@ impl Inner {
     }
 
     pub(crate) fn write_state(&self, patch: Vec<(String, Value)>) -> Result<(), Error> {
+        Ok(self.state_to_write()?.write(&self.blueprint.ownership, patch)?)
+    }
+
+    pub(crate) fn keep_state(&self, key: &str, slot: Slot) -> Result<(), Error> {
+        Ok(self.state_to_write()?.keep(&self.blueprint.ownership, key, slot)?)
+    }
+
+    fn state_to_write(&self) -> Result<&StateStore, Error> {
         // What is written now would outlive the clearing at shutdown.
         if self.cell.life() == Phase::Terminated {
             return Err(Error::not_ready(Phase::Terminated.state(), "ready"));
         }
-        Ok(self.extra().state.write(&self.blueprint.ownership, patch)?)
+        Ok(&self.extra().state)
     }
 
     pub(crate) fn check_writes<'k>(

@@ -14,8 +14,11 @@ use crate::message::History;
 use crate::model::Model;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
+use crate::state::Slot;
 use crate::step::{Steps, fingerprint};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -240,6 +243,17 @@ impl<'a> Cx<'a> {
         self.site.inner.read_state(key)
     }
 
+    /// The same as a `T`: as [`Cx::keep_state`] has left it, or read from its JSON. It is an error if
+    /// that is no `T`, and none if there is nothing, or `null`.
+    pub fn state_as<T: DeserializeOwned + Any + Send + Sync>(
+        &self,
+        key: &str,
+    ) -> Result<Option<Arc<T>>, Error> {
+        let slot = self.site.inner.if_extra().and_then(|extra| extra.state.slot(key));
+        let read = slot.map_or(Ok(None), Slot::read);
+        read.map_err(|error| Error::invalid(format!("the state `{key}` is broken: {error}")))
+    }
+
     /// Every value that the agent itself holds.
     pub fn state_values(&self) -> BTreeMap<String, Value> {
         self.site.inner.if_extra().map(|extra| extra.state.all()).unwrap_or_default()
@@ -250,6 +264,16 @@ impl<'a> Cx<'a> {
     /// Any other key is a [`StateViolation`](crate::state::StateViolation).
     pub fn set_state(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
         self.update_state([(key.into(), value.into())])
+    }
+
+    /// Writes a value as [`Cx::set_state`] does, which becomes JSON only when somebody reads it so, or
+    /// when it goes on record: quick enough for what a hook counts at every call.
+    pub fn keep_state<T: Clone + Into<Value> + Any + Send + Sync>(
+        &self,
+        key: &str,
+        value: T,
+    ) -> Result<(), Error> {
+        self.site.inner.keep_state(key, Slot::typed(value))
     }
 
     /// Writes several values, all or none.

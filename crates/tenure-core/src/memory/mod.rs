@@ -13,13 +13,16 @@ pub use version::{Conflict, Kept, Read, Write};
 
 use crate::agent::Inner;
 use crate::error::{BoxError, Error};
-use crate::state::{StateOwnership, StateViolation};
+use crate::state::{Slot, StateOwnership, StateViolation, into_json, put};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A place that keeps what agents know across runs.
 #[async_trait]
@@ -74,8 +77,8 @@ pub trait Memory: Send + Sync + 'static {
 /// What is loaded of an agent's memory, and what has changed since.
 #[derive(Default)]
 pub(crate) struct Loaded {
-    pub(crate) values: Mutex<BTreeMap<String, Value>>,
-    pub(crate) dirty: Mutex<BTreeMap<String, Value>>,
+    values: Mutex<BTreeMap<String, Slot>>,
+    dirty: Mutex<BTreeMap<String, Slot>>,
     /// What the memory had of each key when it was last read or written.
     read: Mutex<BTreeMap<String, Read>>,
     /// How often something was written.
@@ -87,22 +90,33 @@ impl Loaded {
         self.writes.load(Ordering::Acquire)
     }
 
-    fn write(&self, changes: BTreeMap<String, Value>) {
-        self.values.lock().extend(changes.clone());
-        self.dirty.lock().extend(changes);
+    pub(crate) fn values(&self) -> BTreeMap<String, Value> {
+        let slots = self.values.lock().clone();
+        into_json(slots)
+    }
+
+    fn slot(&self, key: &str) -> Option<Slot> {
+        self.values.lock().get(key).cloned()
+    }
+
+    fn write(&self, key: &str, slot: Slot) {
+        // What was there is dropped when no lock is held.
+        let _known = put(&mut self.values.lock(), key, slot.clone());
+        let _dirty = put(&mut self.dirty.lock(), key, slot);
         self.writes.fetch_add(1, Ordering::Release);
     }
 
     /// Takes what the memory has at startup.
     pub(crate) fn load(&self, kept: BTreeMap<String, Kept>) {
-        let values = kept.iter().map(|(key, kept)| (key.clone(), kept.value.clone())).collect();
+        let values =
+            kept.iter().map(|(key, kept)| (key.clone(), kept.value.clone().into())).collect();
         *self.values.lock() = values;
         *self.read.lock() = kept.into_iter().map(|(key, kept)| (key, kept.into())).collect();
     }
 
     /// Takes what is to be stored. It is not dirty any more; `stored` or `refused` is called next.
     pub(crate) fn take(&self) -> BTreeMap<String, Write> {
-        let dirty = std::mem::take(&mut *self.dirty.lock());
+        let dirty = into_json(std::mem::take(&mut *self.dirty.lock()));
         let read = self.read.lock();
         let write = |(key, value): (String, Value)| {
             let read = read.get(&key).cloned().unwrap_or_default();
@@ -117,7 +131,7 @@ impl Loaded {
         let mut read = self.read.lock();
         for (key, kept) in kept {
             if !dirty.contains_key(&key) {
-                values.insert(key.clone(), kept.value.clone());
+                values.insert(key.clone(), kept.value.clone().into());
             }
             read.insert(key, kept.into());
         }
@@ -127,7 +141,7 @@ impl Loaded {
     pub(crate) fn refused(&self, changes: BTreeMap<String, Write>) {
         let mut dirty = self.dirty.lock();
         for (key, write) in changes {
-            dirty.entry(key).or_insert(write.value);
+            dirty.entry(key).or_insert(write.value.into());
         }
     }
 
@@ -147,8 +161,9 @@ impl Loaded {
         mut values: BTreeMap<String, Value>,
         versions: &BTreeMap<String, u64>,
     ) {
+        let known = self.values();
         {
-            let (known, mut read) = (self.values.lock(), self.read.lock());
+            let mut read = self.read.lock();
             values.retain(|key, value| known.get(key) != Some(value));
             for key in values.keys() {
                 let version = versions.get(key).copied().unwrap_or_default();
@@ -157,8 +172,8 @@ impl Loaded {
                 }
             }
         }
-        if !values.is_empty() {
-            self.write(values);
+        for (key, value) in values {
+            self.write(&key, value.into());
         }
     }
 }
@@ -177,19 +192,45 @@ impl<'a> MemoryHandle<'a> {
 
     /// What is remembered under `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
-        self.loaded.values.lock().get(key).cloned()
+        self.loaded.slot(key).map(Slot::into_json)
+    }
+
+    /// The same as a `T`: as [`MemoryHandle::keep`] has left it, or read from its JSON. It is an
+    /// error if that is no `T`, and none if there is nothing, or `null`.
+    pub fn get_as<T: DeserializeOwned + Any + Send + Sync>(
+        &self,
+        key: &str,
+    ) -> Result<Option<Arc<T>>, Error> {
+        let read = self.loaded.slot(key).map_or(Ok(None), Slot::read);
+        read.map_err(|error| {
+            Error::invalid(format!("what is remembered as `{key}` cannot be read: {error}"))
+        })
     }
 
     /// Remembers `value` under `key`. It is stored at the next flush, at shutdown at the latest.
     ///
     /// A key that somebody else owns is a [`StateViolation`].
     pub fn update(&self, key: impl Into<String>, value: impl Into<Value>) -> Result<(), Error> {
-        let (key, value) = (key.into(), value.into());
-        let owner = self.inner.blueprint.ownership.owner(&key);
+        self.write(&key.into(), Slot::Json(value.into()))
+    }
+
+    /// Remembers a value as [`MemoryHandle::update`] does, which becomes JSON only when it is stored,
+    /// goes on record, or somebody reads it so: quick enough for what changes at every turn.
+    pub fn keep<T: Clone + Into<Value> + Any + Send + Sync>(
+        &self,
+        key: &str,
+        value: T,
+    ) -> Result<(), Error> {
+        self.write(key, Slot::typed(value))
+    }
+
+    fn write(&self, key: &str, slot: Slot) -> Result<(), Error> {
+        let owner = self.inner.blueprint.ownership.owner(key);
         if owner != StateOwnership::Memory && owner != StateOwnership::Shared {
-            return Err(StateViolation { key, owner, actor: StateOwnership::Memory }.into());
+            let (key, actor) = (key.to_owned(), StateOwnership::Memory);
+            return Err(StateViolation { key, owner, actor }.into());
         }
-        self.loaded.write(BTreeMap::from([(key, value)]));
+        self.loaded.write(key, slot);
         Ok(())
     }
 

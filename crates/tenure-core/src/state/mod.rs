@@ -5,8 +5,10 @@
 
 mod ownership;
 mod reducer;
+mod slot;
 mod store;
 
 pub use ownership::{Ownership, StateOwnership, StateViolation};
 pub use reducer::Reducer;
+pub(crate) use slot::{Slot, into_json, put};
 pub(crate) use store::StateStore;

@@ -1,6 +1,6 @@
 //! The values of one instance.
 
-use super::{Ownership, StateViolation};
+use super::{Ownership, Slot, StateViolation, into_json, put};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What the agent itself owns, and what it shares. Dropped at shutdown.
 #[derive(Default)]
 pub(crate) struct StateStore {
-    values: Mutex<BTreeMap<String, Value>>,
+    values: Mutex<BTreeMap<String, Slot>>,
     /// One writer at a time; readers are not held up by a reducer, which is somebody's code.
     writing: Mutex<()>,
     /// How often something was written.
@@ -18,7 +18,29 @@ pub(crate) struct StateStore {
 
 impl StateStore {
     pub(crate) fn read(&self, key: &str) -> Option<Value> {
+        self.slot(key).map(Slot::into_json)
+    }
+
+    pub(crate) fn slot(&self, key: &str) -> Option<Slot> {
         self.values.lock().get(key).cloned()
+    }
+
+    /// Writes one value, which may be none of JSON yet.
+    pub(crate) fn keep(
+        &self,
+        ownership: &Ownership,
+        key: &str,
+        slot: Slot,
+    ) -> Result<(), StateViolation> {
+        if ownership.reducer(key).is_some() {
+            return self.write(ownership, vec![(key.to_owned(), slot.into_json())]);
+        }
+        ownership.check_agent_write(key)?;
+        let _writing = self.writing.lock();
+        // What was there is dropped when no lock is held on the values.
+        let _known = put(&mut self.values.lock(), key, slot);
+        self.writes.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     /// Writes the whole patch or nothing.
@@ -42,14 +64,14 @@ impl StateStore {
             };
             changed.insert(key, value);
         }
-        self.values.lock().extend(changed);
+        self.values.lock().extend(slots(changed));
         self.writes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     /// Puts back values that were written in an earlier life of the run.
     pub(crate) fn restore(&self, values: BTreeMap<String, Value>) {
-        self.values.lock().extend(values);
+        self.values.lock().extend(slots(values));
         self.writes.fetch_add(1, Ordering::Release);
     }
 
@@ -58,10 +80,15 @@ impl StateStore {
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, Value> {
-        self.values.lock().clone()
+        let slots = self.values.lock().clone();
+        into_json(slots)
     }
 
     pub(crate) fn clear(&self) {
         self.values.lock().clear();
     }
+}
+
+fn slots(values: BTreeMap<String, Value>) -> impl Iterator<Item = (String, Slot)> {
+    values.into_iter().map(|(key, value)| (key, value.into()))
 }

@@ -94,7 +94,7 @@ fn compare_from_here(site: &Site<'_>) {
     let extra = site.inner.extra();
     let mut recorded = extra.recorded.lock();
     recorded.0.begin(extra.state.writes(), || extra.state.all());
-    recorded.1.begin(extra.memory.writes(), || extra.memory.values.lock().clone());
+    recorded.1.begin(extra.memory.writes(), || extra.memory.values());
 }
 
 /// What has changed since the last record.
@@ -107,8 +107,7 @@ fn changes(site: &Site<'_>, life: u32) -> Changes {
         let mut recorded = extra.recorded.lock();
         changes.state = recorded.0.differs(life, extra.state.writes(), || extra.state.all());
         let memory = &extra.memory;
-        let values = || memory.values.lock().clone();
-        changes.memory = recorded.1.differs(life, memory.writes(), values);
+        changes.memory = recorded.1.differs(life, memory.writes(), || memory.values());
         changes.read = memory.versions(changes.memory.set.keys());
     }
     changes

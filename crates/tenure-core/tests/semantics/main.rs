@@ -17,5 +17,6 @@ mod steps;
 mod support;
 mod survive;
 mod tower;
+mod typed;
 mod unobserved;
 mod writes;

@@ -1,6 +1,7 @@
 //! What all instances together spend in a day.
 
 use super::spent::Spent;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt;
@@ -25,6 +26,19 @@ struct Book {
     /// Which hook charges for an instance while a turn of it lasts. Two that share a ledger see the
     /// same spending.
     charges: HashMap<InstanceId, Box<str>>,
+}
+
+/// What is remembered of a day.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Day {
+    day: u64,
+    spent: Spent,
+}
+
+impl From<Day> for Value {
+    fn from(day: Day) -> Self {
+        json!({ "day": day.day, "spent": day.spent })
+    }
 }
 
 #[derive(Default)]
@@ -143,23 +157,19 @@ impl Ledger {
     }
 
     /// What is remembered of the day.
-    pub(super) fn to_value(&self) -> Value {
+    pub(super) fn day(&self) -> Day {
         let book = self.book(today());
-        json!({ "day": book.day, "spent": book.spent })
+        Day { day: book.day, spent: book.spent }
     }
 
     /// What an earlier process has left counts, if it is of this day.
-    pub(super) fn recall(&self, value: &Value) -> Result<(), String> {
-        let day = value["day"].as_u64().ok_or("it has no day")?;
-        let spent: Spent =
-            serde_json::from_value(value["spent"].clone()).map_err(|error| error.to_string())?;
+    pub(super) fn recall(&self, known: Day) {
         let mut book = self.book(today());
-        if book.day == day {
-            book.spent.tokens = book.spent.tokens.max(spent.tokens);
-            book.spent.cost = book.spent.cost.max(spent.cost);
-            book.spent.unpriced = book.spent.unpriced.max(spent.unpriced);
+        if book.day == known.day {
+            book.spent.tokens = book.spent.tokens.max(known.spent.tokens);
+            book.spent.cost = book.spent.cost.max(known.spent.cost);
+            book.spent.unpriced = book.spent.unpriced.max(known.spent.unpriced);
         }
-        Ok(())
     }
 }
 
@@ -234,16 +244,15 @@ mod tests {
     fn what_is_remembered_of_this_day_counts_and_of_another_does_not() {
         let ledger = Ledger::new();
         ledger.charge(somebody(), "budget", tokens(9));
-        let kept = ledger.to_value();
+        let kept = ledger.day();
         let next = Ledger::new();
-        next.recall(&kept).unwrap();
-        next.recall(&kept).unwrap();
+        next.recall(kept);
+        next.recall(kept);
         assert_eq!(next.today(), tokens(9));
-        let mut old = kept;
-        old["day"] = json!(1);
         let other = Ledger::new();
-        other.recall(&old).unwrap();
+        other.recall(Day { day: 1, ..kept });
         assert_eq!(other.today(), tokens(0));
-        assert!(other.recall(&json!("what")).is_err());
+        assert!(serde_json::from_value::<Day>(kept.into()).is_ok());
+        assert!(serde_json::from_value::<Day>(json!("what")).is_err());
     }
 }

@@ -8,7 +8,7 @@ pub use ledger::Ledger;
 pub(super) use options::BudgetOptions;
 pub use spent::Spent;
 
-use ledger::Spender;
+use ledger::{Day, Spender};
 use serde_json::json;
 use spent::{Amount, Kept, Price, dollars};
 use tenure_core::Error;
@@ -217,10 +217,9 @@ struct Guard(Budget);
 
 impl Guard {
     /// Counts what was spent since.
-    fn observe(&self, cx: TurnCx<'_>, kept: &mut Kept) -> Result<(), Error> {
+    fn observe(&self, cx: TurnCx<'_>, kept: &mut Kept) {
         let spent = kept.observe(cx.usage(), self.0.price());
         self.0.ledger.charge(Spender::of(&cx), cx.hook_name(), spent);
-        kept.write(&cx)
     }
 
     fn recall(&self, cx: TurnCx<'_>) -> Result<(), HookError> {
@@ -230,17 +229,15 @@ impl Guard {
                 "the day is to be remembered as `{key}`, but there is no memory"
             ))
         })?;
-        match memory.get(key) {
-            Some(value) => self.0.ledger.recall(&value).map_err(|why| {
-                HookError::new(format!("what is remembered as `{key}` cannot be read: {why}"))
-            }),
-            None => Ok(()),
+        if let Some(day) = memory.get_as::<Day>(key)? {
+            self.0.ledger.recall(*day);
         }
+        Ok(())
     }
 
     fn remember(&self, cx: TurnCx<'_>) -> Result<(), Error> {
         match (&self.0.remembered, cx.memory()) {
-            (Some(key), Some(memory)) => memory.update(key.clone(), self.0.ledger.to_value()),
+            (Some(key), Some(memory)) => memory.keep(key, self.0.ledger.day()),
             _ => Ok(()),
         }
     }
@@ -316,10 +313,11 @@ impl AgentLifecycle for Guard {
             kept.begin_run(cx.chat_id());
         }
         self.0.ledger.settle(Spender::of(&cx));
-        self.observe(cx, &mut kept)?;
+        self.observe(cx, &mut kept);
         self.warn(cx, &mut kept);
+        let denial = self.denial(cx, &kept, self.expected(request));
         kept.write(&cx)?;
-        match self.denial(cx, &kept, self.expected(request)) {
+        match denial {
             None => Ok(Flow::Continue),
             Some(why) if self.0.ends => Ok(Flow::Finish(self.0.text.clone().unwrap_or(why))),
             Some(why) => Err(Error::denied(why).into()),
@@ -332,7 +330,7 @@ impl AgentLifecycle for Guard {
         _response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
         let mut kept = Kept::read(&cx)?;
-        self.observe(cx, &mut kept)?;
+        self.observe(cx, &mut kept);
         self.0.ledger.answered(Spender::of(&cx));
         self.warn(cx, &mut kept);
         kept.write(&cx)?;
@@ -349,7 +347,8 @@ impl AgentLifecycle for Guard {
         self.0.ledger.answered(who);
         self.0.ledger.settle(who);
         let mut kept = Kept::read(&cx)?;
-        self.observe(cx, &mut kept)?;
+        self.observe(cx, &mut kept);
+        kept.write(&cx)?;
         self.0.ledger.leave(who, cx.hook_name());
         self.remember(cx)?;
         Ok(After::Done)

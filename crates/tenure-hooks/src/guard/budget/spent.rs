@@ -4,6 +4,7 @@ use crate::words::own_key;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 use tenure_core::Error;
 use tenure_core::context::Cx;
 use tenure_core::model::{Cost, Usage};
@@ -136,18 +137,12 @@ pub(super) struct Kept {
 impl Kept {
     /// What is kept so far. What cannot be read is a failure, and no fresh start.
     pub(super) fn read(cx: &Cx<'_>) -> Result<Self, Error> {
-        let key = key(cx);
-        match cx.state(&key) {
-            None | Some(Value::Null) => Ok(Self::default()),
-            Some(value) => serde_json::from_value(value)
-                .map_err(|error| Error::invalid(format!("the state `{key}` is broken: {error}"))),
-        }
+        let kept = cx.state_as::<Self>(&key(cx))?;
+        Ok(kept.map(Arc::unwrap_or_clone).unwrap_or_default())
     }
 
-    pub(super) fn write(&self, cx: &Cx<'_>) -> Result<(), Error> {
-        let value = serde_json::to_value(self)
-            .map_err(|error| Error::invalid(format!("what was spent cannot be kept: {error}")))?;
-        cx.set_state(key(cx), value)
+    pub(super) fn write(self, cx: &Cx<'_>) -> Result<(), Error> {
+        cx.keep_state(&key(cx), self)
     }
 
     /// A run begins: what the one before it spent is part of the thread.
@@ -194,6 +189,12 @@ impl Kept {
         }
         self.run.add(spent);
         spent
+    }
+}
+
+impl From<Kept> for Value {
+    fn from(kept: Kept) -> Self {
+        serde_json::to_value(kept).expect("numbers and texts become JSON")
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tenure_core::Error;
 use tenure_core::context::Cx;
 
@@ -14,7 +15,7 @@ use tenure_core::context::Cx;
 const KEY: &str = "_call_limit";
 
 /// The same for this one of several in an agent.
-pub(super) fn key(cx: &Cx<'_>) -> Cow<'static, str> {
+fn key(cx: &Cx<'_>) -> Cow<'static, str> {
     own_key(cx, "call_limit", KEY)
 }
 
@@ -45,17 +46,13 @@ pub(super) struct Counts {
 impl Counts {
     /// What is counted so far. What cannot be read is a failure, and no fresh start.
     pub(super) fn read(cx: &Cx<'_>) -> Result<Self, Error> {
-        let key = key(cx);
-        match cx.state(&key) {
-            None | Some(Value::Null) => Ok(Self::default()),
-            Some(value) => serde_json::from_value(value)
-                .map_err(|error| Error::invalid(format!("the state `{key}` is broken: {error}"))),
-        }
+        let counts = cx.state_as::<Self>(&key(cx))?;
+        Ok(counts.map(Arc::unwrap_or_clone).unwrap_or_default())
     }
 
-    pub(super) fn to_value(&self) -> Result<Value, Error> {
-        serde_json::to_value(self)
-            .map_err(|error| Error::invalid(format!("the counts cannot be kept: {error}")))
+    /// At once, also in a batch: what was asked for counts however the turn ends.
+    pub(super) fn write(self, cx: &Cx<'_>) -> Result<(), Error> {
+        cx.keep_state(&key(cx), self)
     }
 
     /// A run begins: what the one before it did is part of the thread.
@@ -86,25 +83,22 @@ impl Counts {
 
     /// Why each call of this step's batch may not be made, if so. Those that may are counted.
     pub(super) fn judge(&mut self, batch: &[&str], limits: &[(Glob, Most)]) -> Vec<Option<String>> {
-        let mut run = ByTool::new();
-        for (tool, calls) in self.by_step.range(..self.step).flat_map(|(_, tools)| tools) {
-            *run.entry(tool.clone()).or_default() += calls;
-        }
+        let before = || self.by_step.range(..self.step).flat_map(|(_, tools)| tools);
         let mut now = ByTool::new();
         let mut denials = Vec::with_capacity(batch.len());
         for tool in batch {
             let denial = limits.iter().find_map(|(glob, most)| {
-                let of = |calls: &ByTool| {
-                    calls.iter().filter(|(name, _)| glob.matches(name)).map(|(_, n)| n).sum::<u64>()
-                };
-                let in_run = of(&run) + of(&now);
-                let in_thread = in_run + of(&self.earlier_tools);
-                let scope = if most.run.is_some_and(|most| in_run >= most) {
-                    most.run.map(|most| (most, "run"))
-                } else {
-                    most.thread.filter(|most| in_thread >= *most).map(|most| (most, "thread"))
-                };
-                let (most, scope) = scope.filter(|_| glob.matches(tool))?;
+                if !glob.matches(tool) {
+                    return None;
+                }
+                let is_of = |name: &String| glob.matches(name);
+                let in_run = sum(before(), is_of) + sum(&now, is_of);
+                let in_thread = || in_run + sum(&self.earlier_tools, is_of);
+                let run = most.run.filter(|most| in_run >= *most).map(|most| (most, "run"));
+                let (most, scope) = run.or_else(|| {
+                    let most = most.thread.filter(|most| in_thread() >= *most);
+                    most.map(|most| (most, "thread"))
+                })?;
                 let of = if glob.text() == "*" { "tools" } else { glob.text() };
                 Some(format!("the limit of {most} calls of {of} in a {scope} is reached"))
             });
@@ -115,6 +109,19 @@ impl Counts {
         }
         self.by_step.insert(self.step, now);
         denials
+    }
+}
+
+fn sum<'a>(
+    calls: impl IntoIterator<Item = (&'a String, &'a u64)>,
+    is_of: impl Fn(&String) -> bool,
+) -> u64 {
+    calls.into_iter().filter(|(name, _)| is_of(name)).map(|(_, calls)| calls).sum()
+}
+
+impl From<Counts> for Value {
+    fn from(counts: Counts) -> Self {
+        serde_json::to_value(counts).expect("numbers and texts become JSON")
     }
 }
 

@@ -6,9 +6,9 @@ mod options;
 pub(super) use options::CallLimitOptions;
 
 use super::glob::Glob;
-use count::{Counts, key};
+use count::Counts;
 use std::sync::Arc;
-use tenure_core::context::{Cx, ToolCx, TurnCx};
+use tenure_core::context::{ToolCx, TurnCx};
 use tenure_core::hook::{
     AgentLifecycle, Flow, HookError, IntoRegistration, Policy, Registration, hook,
 };
@@ -182,7 +182,7 @@ impl AgentLifecycle for Limited {
             counts.models += 1;
         }
         counts.step = cx.step_number() as u64;
-        cx.set_state(key(&cx), counts.to_value()?)?;
+        counts.write(&cx)?;
         match over {
             Some(why) => self.over(why),
             None => Ok(Flow::Continue),
@@ -204,8 +204,7 @@ impl AgentLifecycle for Limited {
         {
             counts.over = Some(why.clone());
         }
-        // At once, and not with the batch: what was asked for counts however the turn ends.
-        Cx::set_state(&cx, key(&cx), counts.to_value()?)?;
+        counts.write(&cx)?;
         match denial {
             Some(why) => Ok(ToolOutput::denied(why)),
             None => Ok(next.call(request).await?),
