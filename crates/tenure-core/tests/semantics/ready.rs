@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::hook::{
     self, FilteredText, Flow, HookAction, HookError, Point, Registration, TextFilter,
@@ -342,4 +343,57 @@ impl tenure_core::ask::Asker for Slowly {
         tokio::time::sleep(secs(60)).await;
         Some(tenure_core::ask::Answer::Respond("yes".to_owned()))
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g7_a_call_is_on_record_under_the_name_of_the_model_that_answered() {
+    let steps = MemoryStepLog::new();
+    let judge: Arc<dyn Model> = Arc::new(Counting(Arc::default()));
+    let choose = hook::before_model(move |_, request| {
+        request.use_model(judge.clone());
+        Box::pin(async { Ok(Flow::Continue) })
+    });
+    let agent = Agent::builder("agent").model(script([])).with_lifecycle(choose);
+    started(agent).await.request("go").steps(steps.clone()).run().await.unwrap();
+    let keys = steps.keys();
+    let names: Vec<_> = keys.iter().filter(|key| &*key.kind == "model").collect();
+    assert_eq!((names.len(), &*names[0].name), (1, "judge"), "{names:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g4_of_several_limits_of_a_model_call_the_shortest_counts() {
+    let cases: [(&[u64], Option<u64>, u64); 4] =
+        [(&[30, 10, 20], None, 10), (&[10], Some(5), 5), (&[10], Some(40), 10), (&[], Some(7), 7)];
+    for (wished, own, seconds) in cases {
+        let limits = hook::before_model(move |_, request| {
+            for seconds in wished {
+                request.limit(Duration::from_secs(*seconds));
+            }
+            Box::pin(async { Ok(Flow::Continue) })
+        });
+        let agent = Agent::builder("agent").model(script([Reply::Hang])).with_lifecycle(limits);
+        let agent = match own {
+            Some(own) => agent.model_limit(Duration::from_secs(own)),
+            None => agent,
+        };
+        let agent = started(agent).await;
+        let began = tokio::time::Instant::now();
+        assert_eq!(agent.run("go").await.unwrap_err().outcome(), Outcome::TimedOut);
+        assert_eq!(began.elapsed().as_secs(), seconds, "{wished:?} {own:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_of_what_models_say_holds_back_what_its_hook_may_change_of_the_turn() {
+    let ends = hook::after_agent(|_, end| {
+        if let Some(text) = end.output_mut() {
+            *text = text.replace('t', "d");
+        }
+        Box::pin(async { Ok(hook::After::Done) })
+    });
+    let hook = hook::hook(ends).filters_text(WithoutO);
+    let agent = Agent::builder("agent").model(script([PIECES])).with_lifecycle(hook);
+    let (pieces, result) = read(&started(agent).await).await;
+    assert_eq!(pieces.len(), 1, "nothing is out before the turn has its text: {pieces:?}");
+    assert_eq!(pieces.concat(), result.unwrap());
 }
