@@ -19,6 +19,20 @@ fn process() -> u64 {
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
+/// Writes an id as `{:016x}-{:x}` would. It stands in every event and record, so it is quick.
+fn show(process: u64, number: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut text = [b'-'; 33];
+    let digit = |half: u64| b"0123456789abcdef"[(half & 15) as usize];
+    for (at, place) in text[..16].iter_mut().enumerate() {
+        *place = digit(process >> (60 - 4 * at));
+    }
+    let digits = (64 - (number | 1).leading_zeros() as usize).div_ceil(4);
+    for (at, place) in text[17..17 + digits].iter_mut().rev().enumerate() {
+        *place = digit(number >> (4 * at));
+    }
+    f.write_str(std::str::from_utf8(&text[..17 + digits]).unwrap_or_default())
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)+) => {$(
         $(#[$doc])*
@@ -38,7 +52,7 @@ macro_rules! ids {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:016x}-{:x}", self.process, self.number)
+                show(self.process, self.number, f)
             }
         }
 
@@ -82,4 +96,20 @@ ids! {
     RunId;
     /// The id of everything that belongs to one request, over all agents it touches.
     TraceId;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RunId;
+
+    #[test]
+    fn an_id_is_read_as_it_is_written() {
+        for number in [0, 1, 0xf, 0x10, 0xabc_def0, u64::MAX >> 1, u64::MAX] {
+            for process in [0, 7, u64::MAX] {
+                let id = RunId { process, number };
+                assert_eq!(id.to_string(), format!("{process:016x}-{number:x}"));
+                assert_eq!(id.to_string().parse::<RunId>().expect("it is an id"), id);
+            }
+        }
+    }
 }

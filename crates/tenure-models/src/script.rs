@@ -1,5 +1,8 @@
 //! A model that is read from data.
 
+mod failure;
+
+use self::failure::{Attempts, Failure};
 use crate::words;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -12,8 +15,10 @@ use tenure_core::model::{
     Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, StopReason,
 };
 
-/// Answers as a file says. It keeps nothing between calls: the n-th model call of a turn gets the
-/// n-th reply, so clones, forks and runs that go on after a crash all get the same.
+/// Answers as a file says. It keeps nothing from one call to the next: the n-th model call of a turn
+/// gets the n-th reply, so clones, forks and runs that go on after a crash all get the same. Only of
+/// an error with `times` it is counted how often a call has failed; a run that goes on after a crash
+/// counts anew.
 ///
 /// A script is a list of replies, or `{"turns": [{"when": "part of a message", "replies": [...]}]}`;
 /// the first turn whose `when` is part of what the user said counts, and one without `when` always
@@ -24,7 +29,10 @@ use tenure_core::model::{
 /// | `text` | says it |
 /// | `call`, `with` | calls that tool with these arguments |
 /// | `calls` | calls several: a list of `{call, with}` |
-/// | `error` | fails with this message; stands alone |
+/// | `error` | fails with this message, however often it is called |
+/// | `times` | beside `error`: fails so often, and then does what the next reply says |
+/// | `kind` | beside `error`: what kind of failure it is, for instance `overloaded`; else `other` |
+/// | `retry_after` | beside `error`: asks to come back after so long, for instance `50ms` |
 /// | `wait` | waits so long before it answers, for instance `50ms` |
 ///
 /// In texts, and in texts inside `with`, `{input}` is what the user said and `{result}` is what the
@@ -47,6 +55,7 @@ use tenure_core::model::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
     turns: Vec<Turn>,
+    attempts: Attempts,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -57,14 +66,23 @@ struct Turn {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Said {
+    /// What goes wrong before it, and how often.
+    before: Vec<(Failed, u64)>,
     wait: Option<Duration>,
     what: What,
+}
+
+/// A call that fails, after a while.
+#[derive(Clone, Debug, PartialEq)]
+struct Failed {
+    wait: Option<Duration>,
+    failure: Failure,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum What {
     Answer { text: String, calls: Vec<(String, Map<String, Value>)> },
-    Fail(String),
+    Fail(Failure),
 }
 
 /// What is wrong with a script.
@@ -101,7 +119,7 @@ impl Script {
         if turns.iter().all(|turn| turn.replies.is_empty()) {
             return Err(wrong("the script has no reply; give it at least one"));
         }
-        Ok(Self { turns })
+        Ok(Self { turns, attempts: Attempts::default() })
     }
 
     fn reply(&self, said: &str, made: usize) -> Result<&Said, ModelError> {
@@ -119,6 +137,34 @@ impl Script {
         })
     }
 }
+
+impl Script {
+    /// How this call fails, if it has not failed often enough yet.
+    fn fails_first<'s>(&self, said: &'s Said, cx: ModelCx<'_>, made: usize) -> Option<&'s Failed> {
+        if said.before.is_empty() {
+            return None;
+        }
+        let all = said.before.iter().map(|(_, times)| times).sum();
+        let mut at = self.attempts.next((cx.instance_id(), cx.trace_id(), made), all)?;
+        said.before.iter().find_map(|(failed, times)| {
+            let is_it = at < *times;
+            at = at.saturating_sub(*times);
+            is_it.then_some(failed)
+        })
+    }
+}
+
+async fn pause(wait: Option<Duration>) {
+    if let Some(wait) = wait {
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// What a reply may have.
+const KEYS: [&str; 9] =
+    ["text", "call", "with", "calls", "error", "times", "kind", "retry_after", "wait"];
+/// Of them, what says more of an error.
+const OF_ERRORS: [&str; 3] = ["times", "kind", "retry_after"];
 
 fn wrong(message: impl Into<String>) -> ScriptError {
     ScriptError(message.into())
@@ -151,37 +197,53 @@ fn read_turn(place: &str, turn: &Value) -> Result<Turn, ScriptError> {
 }
 
 fn read_replies(place: &str, replies: &[Value]) -> Result<Vec<Said>, ScriptError> {
-    let read = |(at, reply)| read_reply(&format!("{place}replies[{at}]"), reply);
-    replies.iter().enumerate().map(read).collect()
+    let mut all = Vec::new();
+    let mut before = Vec::new();
+    for (at, reply) in replies.iter().enumerate() {
+        let said = read_reply(&format!("{place}replies[{at}]"), reply)?;
+        match said.what {
+            What::Fail(failure) if failure.times.is_some() => {
+                let times = failure.times.unwrap_or_default();
+                before.push((Failed { wait: said.wait, failure }, times));
+            }
+            _ => all.push(Said { before: std::mem::take(&mut before), ..said }),
+        }
+    }
+    match before.is_empty() {
+        true => Ok(all),
+        false => {
+            let last = replies.len() - 1;
+            let why = "has `times`, and no reply follows; give one, or leave `times` out";
+            Err(wrong(format!("{place}replies[{last}] {why}")))
+        }
+    }
 }
 
 fn read_reply(place: &str, reply: &Value) -> Result<Said, ScriptError> {
     let object = match reply {
         Value::String(text) => {
             let what = What::Answer { text: text.clone(), calls: Vec::new() };
-            return Ok(Said { wait: None, what });
+            return Ok(Said { before: Vec::new(), wait: None, what });
         }
         Value::Object(object) => object,
         _ => return Err(wrong(format!("{place} must be a text or an object"))),
     };
-    only(object, &["text", "call", "with", "calls", "error", "wait"], place)?;
+    only(object, &KEYS, place)?;
     let text = |key: &str| match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(wrong(format!("{place}.{key} must be a text"))),
     };
-    let wait = match text("wait")? {
-        None => None,
-        Some(wait) => {
-            let limit = wait.parse::<Limit>();
-            Some(limit.map_err(|error| wrong(format!("{place}.wait: {error}")))?.duration())
-        }
-    };
+    let wait = read_time(place, "wait", text("wait")?)?;
     if let Some(error) = text("error")? {
         if ["text", "call", "with", "calls"].iter().any(|key| object.contains_key(*key)) {
             return Err(wrong(format!("{place} has an `error` and something else to say")));
         }
-        return Ok(Said { wait, what: What::Fail(error) });
+        let failure = Failure::read(place, error, object)?;
+        return Ok(Said { before: Vec::new(), wait, what: What::Fail(failure) });
+    }
+    if let Some(key) = OF_ERRORS.into_iter().find(|key| object.contains_key(*key)) {
+        return Err(wrong(format!("{place} has `{key}` but no `error`")));
     }
     let mut calls = Vec::new();
     match (object.get("call"), object.get("calls")) {
@@ -211,7 +273,23 @@ fn read_reply(place: &str, reply: &Value) -> Result<Said, ScriptError> {
             "{place} says nothing; give it `text`, `call`, `calls` or `error`"
         )));
     }
-    Ok(Said { wait, what: What::Answer { text: text.unwrap_or_default(), calls } })
+    Ok(Said {
+        before: Vec::new(),
+        wait,
+        what: What::Answer { text: text.unwrap_or_default(), calls },
+    })
+}
+
+fn read_time(
+    place: &str,
+    key: &str,
+    text: Option<String>,
+) -> Result<Option<Duration>, ScriptError> {
+    let read = |text: String| {
+        let limit = text.parse::<Limit>();
+        limit.map(|it| it.duration()).map_err(|error| wrong(format!("{place}.{key}: {error}")))
+    };
+    text.map(read).transpose()
 }
 
 fn read_call(
@@ -290,13 +368,13 @@ impl Model for Script {
             }
         }
         let said = self.reply(words.input, made)?;
-        if let Some(wait) = said.wait {
-            tokio::time::sleep(wait).await;
+        if let Some(failed) = self.fails_first(said, cx, made) {
+            pause(failed.wait).await;
+            return Err(failed.failure.error(|text| words.fill(text)));
         }
+        pause(said.wait).await;
         let (text, calls) = match &said.what {
-            What::Fail(message) => {
-                return Err(ModelError::new(ModelErrorKind::Other, words.fill(message)));
-            }
+            What::Fail(failure) => return Err(failure.error(|text| words.fill(text))),
             What::Answer { text, calls } => (words.fill(text), calls),
         };
         let calls = calls.iter().enumerate().map(|(at, (name, with))| {

@@ -15,6 +15,7 @@ use crate::report::Figure;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::error::Error;
+use std::fs;
 use std::hint::black_box;
 use tempfile::TempDir;
 use tenure::agent::{Agent, AgentBuilder};
@@ -86,6 +87,18 @@ const STACK: f64 = 10.0;
 const EIGHT: [&str; 8] =
     ["usage", "retry", "breaker", "rate_limit", "timeout", "call_limit", "pii", "permissions"];
 
+/// A document as people give one to an agent.
+const RULES: &str = "\
+House rules
+
+- Answer in the language that you were asked in.
+- Say where a figure comes from. If you do not know, say so.
+- Never promise a date of delivery; name the order's page instead.
+- Refunds above 100 euros go to a person: hand over, and say that you did.
+- Do not name other customers, and quote nothing from their letters.
+- Prices are with tax. Round to the cent, and show the sum at the end.
+";
+
 /// What a hook is given here, where its example would not let thousands of turns pass.
 fn options(name: &str) -> Option<Value> {
     const MANY: u64 = 1_000_000;
@@ -114,6 +127,9 @@ fn inherent(name: &str) -> Option<&'static str> {
 
 pub(crate) fn measure(bench: &Bench) -> Measured {
     let folder = TempDir::new()?;
+    // What `load_context` names in its example.
+    fs::create_dir(folder.path().join("docs"))?;
+    fs::write(folder.path().join("docs/rules.md"), RULES)?;
     let remote = Remote::new(bench)?;
     let mut figures = Vec::new();
     for (_, hook) in ready::all() {

@@ -114,6 +114,7 @@ impl Assembly {
             environment: environment.clone(),
             shared: settings.shared.clone(),
             cache: settings.cache.clone(),
+            agents: loaded.agent_names(),
         });
         let hosts = Hosts { python, environment, catalog: &catalog };
         let mut needs = Report::new();

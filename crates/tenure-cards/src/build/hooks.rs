@@ -219,7 +219,7 @@ impl Entries {
                     }
                 };
                 for said in said {
-                    self.told(said, declared, places, source, report);
+                    self.told(said, name, declared, places, source, report);
                 }
                 if registration.is_guard() && declared.policy == Some(Policy::Continue) {
                     let message = format!(
@@ -267,6 +267,7 @@ impl Entries {
     fn told(
         &mut self,
         said: Said,
+        name: &str,
         declared: &DeclaredHook,
         places: &Places,
         source: &Arc<Source>,
@@ -275,7 +276,9 @@ impl Entries {
         match said {
             Said::Doubt { field, message } => {
                 let span = places.find(&field).unwrap_or(declared.span);
-                report.push(Diagnostic::new(Code::DoubtfulHook, source, span, message));
+                let help = format!("`tenure hooks {name}` says what its options do");
+                let found = Diagnostic::new(Code::DoubtfulHook, source, span, message);
+                report.push(found.help(help));
             }
             Said::Need { message, help } => {
                 let found = Diagnostic::new(Code::RemoteModel, source, declared.span, message);

@@ -20,6 +20,8 @@ pub(super) struct Supplies {
     pub(super) environment: Environment,
     pub(super) shared: Shared,
     pub(super) cache: Option<Arc<dyn Cache>>,
+    /// The names of all agents, sorted; none, if some are not known.
+    pub(super) agents: Option<Arc<[String]>>,
 }
 
 impl Supplies {
@@ -92,6 +94,10 @@ impl Makings for HookMakings<'_> {
 
     fn own_model(&self) -> Option<&str> {
         self.own_model
+    }
+
+    fn agents(&self) -> Option<&[String]> {
+        self.supplies.agents.as_deref()
     }
 
     fn path(&self, path: &str) -> Result<PathBuf, String> {

@@ -80,6 +80,8 @@ pub struct Loaded {
     pub(crate) environ: Environ,
     /// The file or folder that was asked for, as it was written.
     pub(crate) asked: PathBuf,
+    /// Whether there are cards that could not be read, whose names nobody knows for sure.
+    lacks_cards: bool,
     /// What other files of the same agents take from the environment.
     elsewhere: Vec<Expansion>,
     /// What the servers that are programs run, once somebody wanted to know.
@@ -95,6 +97,13 @@ impl Loaded {
     /// The card of this name.
     pub fn card(&self, name: &str) -> Option<&Card> {
         self.cards.iter().find(|card| &*card.name == name)
+    }
+
+    /// The names of all agents, sorted; none, if there may be others that could not be read.
+    pub(crate) fn agent_names(&self) -> Option<Arc<[String]>> {
+        let mut names: Vec<String> = self.cards.iter().map(|card| card.name.to_string()).collect();
+        names.sort();
+        (!self.lacks_cards).then(|| names.into())
     }
 
     /// What of the project each server that is a program runs, as it was when it was first asked
@@ -282,9 +291,18 @@ impl CardLoader<'_> {
         servers::check(&cards, &project, &mut report);
         let (user, environ) = (options.user.clone(), options.environ.clone());
         let (asked, server_files) = (asked.to_owned(), Arc::default());
-        let elsewhere = Vec::new();
-        let mut loaded =
-            Loaded { project, cards, report, user, environ, asked, elsewhere, server_files };
+        let (elsewhere, lacks_cards) = (Vec::new(), !broken.is_empty());
+        let mut loaded = Loaded {
+            project,
+            cards,
+            report,
+            user,
+            environ,
+            asked,
+            lacks_cards,
+            elsewhere,
+            server_files,
+        };
         let found = variables::check(&loaded);
         loaded.report.extend(found);
         loaded

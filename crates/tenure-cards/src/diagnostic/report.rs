@@ -120,6 +120,34 @@ impl Report {
         }
     }
 
+    /// Adds what was found when agents were built from the files that this report is about, as a check
+    /// tells it. What this release cannot do is a warning then, because the file is right all the
+    /// same. Of files that are not whole, only that is told which does not follow from what they lack.
+    pub fn extend_built(&mut self, found: impl IntoIterator<Item = Diagnostic>) {
+        let known = self.has_errors().then(|| self.clone());
+        for diagnostic in found {
+            let diagnostic = match (diagnostic.code, &known) {
+                (Code::BadScript | Code::BadSkill | Code::UnknownModel, _) => diagnostic,
+                (Code::BadOption, Some(known)) if !known.has_error_at(&diagnostic) => diagnostic,
+                (_, Some(_)) => continue,
+                (Code::NotRunnable, None) => diagnostic.severity(Severity::Warning),
+                (_, None) => diagnostic,
+            };
+            self.push(diagnostic);
+        }
+    }
+
+    /// Whether something is wrong in the place that another diagnostic is about: then that may follow
+    /// from it.
+    fn has_error_at(&self, other: &Diagnostic) -> bool {
+        self.items.iter().any(|item| {
+            item.severity == Severity::Error
+                && item.source.path() == other.source.path()
+                && item.span.start < other.span.end
+                && other.span.start < item.span.end
+        })
+    }
+
     /// Says which entry of `source` everything that this report says of it belongs to, unless it
     /// says so itself.
     #[must_use]
@@ -199,6 +227,44 @@ mod tests {
     fn at(path: &str, start: usize, code: Code) -> Diagnostic {
         let source = Arc::new(Source::new(path, "some text\nand more\n"));
         Diagnostic::new(code, &source, Span::new(start, start + 1), "m")
+    }
+
+    #[test]
+    fn of_files_that_are_not_whole_only_that_is_told_which_does_not_follow() {
+        let found = || {
+            [
+                at("a.md", 0, Code::BadOption),
+                at("a.md", 3, Code::BadOption),
+                at("b.md", 0, Code::BadOption),
+                at("a.md", 5, Code::DoubtfulHook),
+                at("a.md", 6, Code::NotRunnable),
+            ]
+        };
+        let told = |report: &Report| -> Vec<(String, u32, Severity)> {
+            let told = |it: &Diagnostic| {
+                (it.source.path().display().to_string(), it.span.start, it.severity)
+            };
+            report.iter().map(told).collect()
+        };
+        let (a, b) = ("a.md".to_owned(), "b.md".to_owned());
+        let mut whole = Report::new();
+        whole.extend_built(found());
+        let expected = [
+            (a.clone(), 0, Severity::Error),
+            (a.clone(), 3, Severity::Error),
+            (a.clone(), 5, Severity::Warning),
+            (a.clone(), 6, Severity::Warning),
+            (b.clone(), 0, Severity::Error),
+        ];
+        assert_eq!(told(&whole), expected);
+        // What stands in the way of a file's hook may be why its option cannot be used.
+        let mut broken = Report::new();
+        broken.push(at("a.md", 0, Code::UnknownTag));
+        broken.extend_built(found());
+        let expected =
+            [(a.clone(), 0, Severity::Error), (a, 3, Severity::Error), (b, 0, Severity::Error)];
+        assert_eq!(told(&broken), expected);
+        assert_eq!(broken.iter().next().map(|it| it.code), Some(Code::UnknownTag));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tenure_cards::UserConfig;
 use tenure_cards::card::Card;
 use tenure_cards::check::{LoadOptions, Loaded, load};
-use tenure_cards::diagnostic::{Code, Color, Report, Severity};
+use tenure_cards::diagnostic::{Code, Color, Report};
 use tenure_cards::team::Team;
 
 /// A project as it was read, and how long that took.
@@ -35,22 +35,11 @@ impl Opened {
     }
 
     /// Looks also at what a run would refuse: scripts that cannot be used, agents that cannot be
-    /// built. Executes nothing. What this release cannot do is a warning here, because the card is
-    /// right all the same.
+    /// built. Executes nothing.
     pub(super) fn inspected(mut self) -> Self {
         let began = Instant::now();
-        let broken = self.loaded.report.has_errors();
         let refused = Team::builder(self.loaded.clone()).inspect().report;
-        for diagnostic in refused {
-            let diagnostic = match diagnostic.code {
-                Code::BadScript | Code::BadSkill | Code::UnknownModel => diagnostic,
-                // Of cards that are not whole, nothing more can be said.
-                _ if broken => continue,
-                Code::NotRunnable => diagnostic.severity(Severity::Warning),
-                _ => diagnostic,
-            };
-            self.loaded.report.push(diagnostic);
-        }
+        self.loaded.report.extend_built(refused);
         self.took += began.elapsed();
         self
     }

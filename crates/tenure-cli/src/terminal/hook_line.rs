@@ -23,6 +23,7 @@ pub(super) fn sentence(name: &str, data: &Value) -> Option<String> {
             ("fallback", format!("from {from} to {to}: {why}"))
         }
         "fallback.answered" => ("fallback", format!("{} answered", it.name("model")?)),
+        "fallback.waits" => ("fallback", format!("waits until {} may be asked", it.name("model")?)),
         "breaker" => {
             let state = match it.name("state")?.as_str() {
                 "open" => "is not called for now",
@@ -218,6 +219,8 @@ mod tests {
         let data = json!({ "from": "big", "to": "small", "kind": "other", "error": "no" });
         says("fallback", data, "fallback: from big to small: failed (no)");
         says("fallback.answered", json!({ "model": "small" }), "fallback: small answered");
+        let data = json!({ "model": "small", "wait_ms": 900 });
+        says("fallback.waits", data, "fallback: waits until small may be asked");
         let data = json!({ "of": "big", "state": "open" });
         says("breaker", data, "breaker: big is not called for now");
         let data = json!({ "cached": true, "key": "6a0c", "saved": {} });

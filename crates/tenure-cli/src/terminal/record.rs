@@ -6,6 +6,7 @@ use super::calls::{Calls, Told};
 use super::group::{Group, Groups};
 use super::reasons::{Reasons, Teller};
 use super::words::{phase_in_words, progress_in_words, raised_at, waits_for_person};
+use serde::Deserialize as _;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -445,6 +446,13 @@ impl Record {
             EventKind::Announced { name, data } => {
                 self.host.get_or_insert(instance);
                 it.is_person |= *name == "select_speaker" && data["agent"] == "user";
+                // What a hook asks of a model beside the conversation is part of what the agent uses.
+                if *name == "hook.model_called" {
+                    let usage = Usage::deserialize(&data["usage"]).unwrap_or_default();
+                    it.failed_calls += u64::from(!data["error"].is_null());
+                    it.usage += usage;
+                    self.groups.used(place, usage);
+                }
             }
             EventKind::Answered { ask, .. } => {
                 if it.doing == "waiting for you" {

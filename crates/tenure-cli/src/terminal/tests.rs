@@ -201,6 +201,23 @@ fn what_calls_cost_is_a_column_and_calls_without_a_price_are_counted() {
 }
 
 #[test]
+fn what_hooks_ask_of_models_is_counted() {
+    let (mut tale, id) = (Tale::default(), InstanceId::unique());
+    tale.model((10, 20), "writer", id, Usage::new(100, 20));
+    let beside = |error: Option<&str>, usage: Usage| EventKind::Announced {
+        name: "hook.model_called",
+        data: serde_json::json!({ "for": "c", "model": "m", "usage": usage, "error": error }),
+    };
+    tale.tell(30, "writer", id, beside(None, Usage::new(50, 5)));
+    tale.tell(40, "writer", id, beside(Some("down"), Usage::default()));
+    let table = shown(&usage::table(&tale.record, 100));
+    let total: Vec<_> = table.lines().last().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(total[..6], ["TOTAL", "150", "25", "3", "(1", "failed)"], "{table}");
+    let summary = plain(&usage::summary(&tale.record, 200));
+    assert!(summary.contains("175 tokens"), "{summary}");
+}
+
+#[test]
 fn the_last_line_sums_up() {
     insta::assert_snapshot!(plain(&usage::summary(&full_life().record, 200)).trim());
 }

@@ -94,6 +94,47 @@ fn options_are_checked_with_their_place() {
 }
 
 #[test]
+fn options_are_checked_beside_everything_else_that_is_wrong() {
+    let card = "---\nname: a\nuse_history: \"false\"\nhooks:\n  - { use: timeout, with: { model: 20 } }\n  - { use: budget, with: { run: { usd: 1 }, text: x } }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card)]);
+    let checked = sandbox.run(&["check", "a.md"]).exits(3);
+    let checked = checked.prints("a.md:3:").prints("a.md:5:").prints("a.md:6:").prints("3 errors");
+    assert_eq!(checked.stdout.matches("T0319").count(), 2, "{checked}");
+}
+
+#[test]
+fn an_agent_that_nothing_can_be_routed_to_is_found_by_check() {
+    let desk = "---\nname: desk\nhooks:\n  - use: route\n    with:\n      ways:\n        - { label: money, matches: [invoice], agent: billing }\n---\nx\n";
+    let sandbox = Sandbox::with(&[("desk.md", desk), ("other.md", "---\nname: other\n---\nx\n")]);
+    let checked = sandbox.run(&["check", "."]).exits(3).prints("T0319").prints("desk.md:7:");
+    checked.prints("there is no agent `billing` among those that are loaded: desk, other");
+    // One that cannot be read may be it.
+    sandbox.write("other.md", "---\nname: other\nhooks: {\n---\nx\n");
+    let checked = sandbox.run(&["check", "."]).exits(3);
+    assert!(!checked.stdout.contains("T0319"), "{checked}");
+    sandbox.write("other.md", "---\nname: billing\n---\nx\n");
+    sandbox.run(&["check", "."]).exits(0);
+    let ran = sandbox.run(&["run", ".", "--agent", "desk", "-m", "my invoice", "--trust"]);
+    ran.exits(0).prints("my invoice");
+}
+
+#[test]
+fn what_a_critic_uses_is_in_the_table() {
+    let sandbox = project("critic");
+    let message = sandbox.read("input.txt");
+    let run = ["run", "agent.md", "--trust", "--no-store", "-m", message.trim()];
+    let ran = sandbox.run(&run).exits(0);
+    let lines = sandbox.run(&[&run[..], &["--json"]].concat()).exits(0).json_lines();
+    let usage = &lines.last().expect("a result")["usage"];
+    let asked = lines.iter().filter(|line| line["name"] == "hook.model_called").count();
+    assert!(asked > 0, "{ran}");
+    let total = ran.stderr.lines().find(|line| line.contains("TOTAL")).expect("a table");
+    let cells: Vec<&str> = total.split_whitespace().collect();
+    let used = ["input", "output", "calls"].map(|field| usage[field].to_string());
+    assert_eq!(cells[1..4], used, "{ran}");
+}
+
+#[test]
 fn an_order_that_cannot_work_is_found_by_check() {
     let card =
         "---\nname: a\nhooks:\n  - { use: cache, after: [retry] }\n  - { use: retry }\n---\nx\n";

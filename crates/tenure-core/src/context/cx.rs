@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
 use crate::state::Slot;
-use crate::step::{Steps, fingerprint};
+use crate::step::{Steps, fingerprint_texts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::Any;
@@ -209,7 +209,7 @@ impl<'a> Cx<'a> {
             None => {
                 let run = site.turn.map(|turn| turn.run.to_string());
                 let run = run.unwrap_or_else(|| site.inner.id.to_string());
-                format!("{:016x}", fingerprint(&(run, self.point.as_str(), name)))
+                format!("{:016x}", fingerprint_texts(&[&run, self.point.as_str(), &name]))
             }
         }
     }

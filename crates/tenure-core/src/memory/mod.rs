@@ -116,7 +116,8 @@ impl Loaded {
 
     /// Takes what is to be stored. It is not dirty any more; `stored` or `refused` is called next.
     pub(crate) fn take(&self) -> BTreeMap<String, Write> {
-        let dirty = into_json(std::mem::take(&mut *self.dirty.lock()));
+        let dirty = std::mem::take(&mut *self.dirty.lock());
+        let dirty = into_json(dirty);
         let read = self.read.lock();
         let write = |(key, value): (String, Value)| {
             let read = read.get(&key).cloned().unwrap_or_default();

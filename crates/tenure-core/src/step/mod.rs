@@ -18,7 +18,7 @@ pub(crate) use baseline::{Baseline, Delta};
 pub(crate) use journal::{Step, absorb, own_name, recorded, step};
 pub use key::StepKey;
 pub use memory_log::MemoryStepLog;
-pub(crate) use print::{Print, fingerprint};
+pub(crate) use print::{Print, fingerprint, fingerprint_texts};
 pub(crate) use scope::StepScope;
 pub use scope::{ScopeEnd, ScopeKind, ScopeRecord, Steps};
 pub use waiting::WhenWaiting;

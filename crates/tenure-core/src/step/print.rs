@@ -78,9 +78,21 @@ pub(crate) fn fingerprint<T: Serialize>(input: &T) -> u64 {
     print.finish()
 }
 
+/// The [`fingerprint`] of a list of texts, which need not become JSON for it.
+pub(crate) fn fingerprint_texts(texts: &[&str]) -> u64 {
+    let mut print = Print::new();
+    print.bytes(b"[");
+    print.number(texts.len() as u64);
+    for text in texts {
+        print.bytes(b"\"");
+        print.text(text);
+    }
+    print.finish()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::fingerprint;
+    use super::{fingerprint, fingerprint_texts};
     use serde_json::json;
 
     #[test]
@@ -94,6 +106,8 @@ mod tests {
         assert_ne!(print("[[1],2]"), print("[1,[2]]"));
         assert_ne!(print(r#"["ab","c"]"#), print(r#"["a","bc"]"#));
         assert_ne!(fingerprint(&json!("1")), fingerprint(&json!(1)));
+        let texts = ["run", "", "a \"name\""];
+        assert_eq!(fingerprint_texts(&texts), fingerprint(&json!(texts)));
     }
 
     /// Records of earlier releases are held against fingerprints of later ones.

@@ -1,6 +1,6 @@
 //! The loop as a whole: what is known, and who is told of it.
 
-use super::log::{Entry, Log};
+use super::log::{Book, Entry, Log};
 use super::monitor::{Applied, registration};
 use super::plan::{Decision, Knowledge, Observation, measure};
 use super::policy::{Bounds, Goal, Goals, Latency, Policy, Setting};
@@ -63,7 +63,7 @@ struct Inner {
 
 struct State {
     knowledge: Knowledge,
-    log: Log,
+    book: Book,
 }
 
 impl Adaptation {
@@ -74,8 +74,8 @@ impl Adaptation {
 
     pub(super) fn of(policy: Policy) -> Self {
         let knowledge = Knowledge::new(&policy);
-        let log = Log::new(knowledge.clone());
-        Self(Arc::new(Inner { policy, state: Mutex::new(State { knowledge, log }) }))
+        let book = Book::new(knowledge.clone());
+        Self(Arc::new(Inner { policy, state: Mutex::new(State { knowledge, book }) }))
     }
 
     fn with(self, change: impl FnOnce(&mut Policy)) -> Self {
@@ -137,9 +137,10 @@ impl Adaptation {
 
     fn set_frozen(&self, frozen: bool) {
         let mut state = self.state();
-        if state.knowledge.frozen != frozen {
-            state.knowledge.frozen = frozen;
-            state.log.push(&self.0.policy, Entry::Frozen(frozen));
+        let State { knowledge, book } = &mut *state;
+        if knowledge.frozen != frozen {
+            book.begin(knowledge, Entry::Frozen(frozen));
+            knowledge.frozen = frozen;
         }
     }
 
@@ -150,14 +151,14 @@ impl Adaptation {
 
     /// What was observed and decided, in order.
     pub fn log(&self) -> Log {
-        self.state().log.clone()
+        self.state().book.log().clone()
     }
 
     /// What is known: the setting, what the last turns with it come to, and the last changes with
     /// their reasons. It can be kept, and [recalled](Adaptation::recall).
     pub fn knowledge(&self) -> Value {
         let knowledge = self.state().knowledge.clone();
-        let measured = |goal| measure(goal, self.0.policy.latency, knowledge.window.iter());
+        let measured = |goal| measure(goal, self.0.policy.latency, knowledge.turns());
         let summary = json!({
             "turns": knowledge.window.len(),
             "latency_p50": measured(Goal::LatencyP50),
@@ -188,7 +189,7 @@ impl Adaptation {
         let frozen = known.frozen;
         state.knowledge = recalled.fit(&self.0.policy);
         state.knowledge.frozen = frozen;
-        state.log = Log::new(state.knowledge.clone());
+        state.book = Book::new(state.knowledge.clone());
         Ok(true)
     }
 
@@ -203,7 +204,7 @@ impl Adaptation {
 
     /// A hook that watches an agent which was made by this setting, and does nothing else.
     pub fn watching(&self, setting: &Setting) -> Registration {
-        registration(self.clone(), Applied::Elsewhere(Some(setting.clone())))
+        registration(self.clone(), Applied::Elsewhere(Some(Arc::new(setting.clone()))))
     }
 
     /// A hook that watches, and has each new instance work by the setting of its start: the model is
@@ -217,12 +218,12 @@ impl Adaptation {
 
     /// Takes an observation in. What is decided is in force when this returns.
     pub(super) fn observe(&self, seen: Observation) -> Option<Decision> {
-        let mut state = self.state();
-        let State { knowledge, log } = &mut *state;
-        let decision = knowledge.observe(&self.0.policy, &seen);
-        log.push(&self.0.policy, Entry::Observed(seen));
+        let (seen, mut state) = (Arc::new(seen), self.state());
+        let State { knowledge, book } = &mut *state;
+        book.begin(knowledge, Entry::Observed(seen.clone()));
+        let decision = knowledge.observe(&self.0.policy, seen);
         if let Some(decision) = &decision {
-            log.push(&self.0.policy, Entry::Decided(decision.clone()));
+            book.decided(decision.clone());
         }
         decision
     }

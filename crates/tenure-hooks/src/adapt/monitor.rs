@@ -4,7 +4,8 @@ use super::adaptation::Adaptation;
 use super::gate::Gate;
 use super::plan::{Decision, Observation};
 use super::policy::Setting;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Who makes instances work by a setting.
 pub(super) enum Applied {
     /// Whoever makes them: by this setting, or by the one that is in force when they start.
-    Elsewhere(Option<Setting>),
+    Elsewhere(Option<Arc<Setting>>),
     /// This hook, with these models.
     Here(BTreeMap<String, Arc<dyn Model>>),
 }
@@ -72,9 +73,31 @@ struct Adapting {
     gate: Gate,
 }
 
+/// The setting that an instance began with, as its state has it.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+struct Began(Arc<Setting>);
+
+impl From<Began> for Value {
+    fn from(began: Began) -> Self {
+        serde_json::to_value(&*began.0).unwrap_or_default()
+    }
+}
+
+/// What is known, as a memory has it: it is written down when somebody reads it or when it is
+/// stored, and then as it is by then.
+#[derive(Clone)]
+struct Known(Adaptation);
+
+impl From<Known> for Value {
+    fn from(known: Known) -> Self {
+        known.0.knowledge()
+    }
+}
+
 /// What is seen of a turn while it is made.
 struct Sample {
-    setting: Setting,
+    setting: Arc<Setting>,
     seen: Mutex<Seen>,
 }
 
@@ -90,6 +113,7 @@ impl Sample {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A call that has just ended.
     fn note(&self, call: &Call, result: &Result<ModelResponse, Error>) {
         let failure = match result {
             Ok(_) => None,
@@ -127,13 +151,13 @@ fn micros(time: Duration) -> u64 {
 
 impl Adapting {
     /// The setting of an instance: fixed at its start.
-    fn setting_of(&self, cx: TurnCx<'_>) -> Setting {
+    fn setting_of(&self, cx: TurnCx<'_>) -> Arc<Setting> {
         match &self.applied {
             Applied::Elsewhere(Some(setting)) => setting.clone(),
-            _ => {
-                let kept = cx.state(STATE).and_then(|kept| serde_json::from_value(kept).ok());
-                kept.unwrap_or_else(|| self.adaptation.setting())
-            }
+            _ => match cx.state_as::<Began>(STATE) {
+                Ok(Some(began)) => began.0.clone(),
+                _ => self.adaptation.setting().into(),
+            },
         }
     }
 
@@ -141,7 +165,7 @@ impl Adapting {
     /// its own.
     async fn remember(&self, cx: TurnCx<'_>, has_changed: bool) {
         let Some(memory) = cx.memory() else { return };
-        let kept = memory.update(MEMORY, self.adaptation.knowledge());
+        let kept = memory.keep(MEMORY, Known(self.adaptation.clone()));
         let stored = match (kept, has_changed) {
             (Ok(()), true) => match tokio::time::timeout(STORE, memory.flush()).await {
                 Ok(stored) => stored,
@@ -174,10 +198,13 @@ impl Adapting {
             request.use_model(model.clone());
         }
         let _place = match setting.concurrency {
-            Some(most) => Some(self.gate.enter(most).await),
+            Some(most) => {
+                let place = self.gate.enter(most).await;
+                call.waited = call.begun.elapsed();
+                Some(place)
+            }
             None => None,
         };
-        call.waited = call.begun.elapsed();
         let asked = (setting.retries > 0).then(|| request.clone());
         let mut result = next.call(request).await;
         while let (Err(error), Some(asked)) = (&result, &asked) {
@@ -215,9 +242,9 @@ impl AgentLifecycle for Adapting {
         }
         let setting = match &self.applied {
             Applied::Elsewhere(Some(setting)) => setting.clone(),
-            _ => self.adaptation.setting(),
+            _ => self.adaptation.setting().into(),
         };
-        cx.set_state(STATE, serde_json::to_value(&setting)?)?;
+        cx.keep_state(STATE, Began(setting))?;
         Ok(())
     }
 
@@ -225,7 +252,7 @@ impl AgentLifecycle for Adapting {
         let setting = self.setting_of(cx);
         // A run that goes on in another process makes the calls of this turn as it began them.
         if cx.steps().is_some() {
-            cx.carry_recorded(&setting)?;
+            cx.carry_recorded(&*setting)?;
         }
         let calls = Observation { revision: setting.revision, ..Observation::default() };
         let seen = Mutex::new(Seen { since: Instant::now(), calls, told: 0 });
@@ -248,7 +275,7 @@ impl AgentLifecycle for Adapting {
                 let setting = match &sample {
                     Some(sample) => &sample.setting,
                     None => {
-                        let kept = cx.carried_recorded();
+                        let kept = cx.carried_recorded::<Setting>().map(Arc::new);
                         recorded = kept.unwrap_or_else(|| self.setting_of(cx));
                         &recorded
                     }
@@ -270,10 +297,10 @@ impl AgentLifecycle for Adapting {
             // Others may have the turn go on; then this is called again.
             let rest = Observation { revision: seen.calls.revision, ..Observation::default() };
             let mut calls = std::mem::replace(&mut seen.calls, rest);
-            let cost = end.usage().cost.nano_usd();
+            let (cost, now) = (end.usage().cost.nano_usd(), Instant::now());
             calls.cost_nano_usd = cost.saturating_sub(seen.told);
-            calls.turn_us = micros(seen.since.elapsed());
-            (seen.told, seen.since) = (cost, Instant::now());
+            calls.turn_us = micros(now.saturating_duration_since(seen.since));
+            (seen.told, seen.since) = (cost, now);
             calls
         };
         if seen.calls_us.is_empty() {

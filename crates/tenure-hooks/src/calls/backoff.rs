@@ -10,6 +10,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// What a hook may take beside its waits.
+pub(super) const OWN_TIME: Duration = Duration::from_secs(30);
+
 /// How much of a wait is left to chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -55,7 +58,7 @@ impl Backoff {
     }
 
     /// The longest that this wait can be.
-    fn longest(&self, retry: u32) -> Duration {
+    pub(super) fn longest(&self, retry: u32) -> Duration {
         let grown = self.initial.as_secs_f64() * self.factor.powi(retry.min(1000) as i32);
         Duration::try_from_secs_f64(grown).map_or(self.max, |grown| grown.min(self.max))
     }
@@ -90,6 +93,16 @@ pub(super) fn checked_attempts(attempts: u32) -> Result<u32, Refusal> {
 pub(super) fn later(from: Instant, by: Duration) -> Instant {
     const A_LIFETIME: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
     from.checked_add(by).unwrap_or_else(|| from + A_LIFETIME)
+}
+
+/// Whether a wait would last to the end of the turn, or beyond it.
+pub(super) fn outlasts(wait: Duration, deadline: Option<std::time::Instant>) -> bool {
+    deadline.is_some_and(|at| later(Instant::now(), wait) >= at.into())
+}
+
+/// A wait as events tell it.
+pub(super) fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Some number from 0 to 1.

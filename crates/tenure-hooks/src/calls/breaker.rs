@@ -1,7 +1,7 @@
 //! No calls to a model that fails all the time.
 
 use super::circuit::{Circuit, End, Settings, Stand};
-use super::failure::{Failure, not_asked, of_model, rounded, was_asked};
+use super::failure::{Failure, of_model, rounded, shut, was_asked};
 use super::scope::{Group, Per, key_of_model};
 use crate::ready::{About, Makings, Options, Refusal, Shared, Time};
 use schemars::JsonSchema;
@@ -23,7 +23,11 @@ type Circuits = Group<Settings, Circuit>;
 ///
 /// So many failures within a time open the circuit. After a while it is half open: a few calls are
 /// let through, and if they succeed it closes; if one fails it opens again. Calls that are cancelled
-/// say nothing.
+/// say nothing. If one hangs, another is let through in its place, after the time that the circuit
+/// was open.
+///
+/// The failure says how long it stays open, so that a [`Fallback`](super::Fallback) none of whose
+/// models may be asked can wait for the first that may.
 ///
 /// ```
 /// use std::time::Duration;
@@ -150,11 +154,11 @@ impl AgentLifecycle for Breaker {
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
         let key = key_of_model(self.per, cx, request);
-        let circuit = self.circuits.parts.part(&key, Circuit::new);
+        let circuit = self.circuits.parts.part(&key, || Circuit::new(&key));
         let settings = &self.circuits.settings;
         let says = |stand: Option<Stand>| {
             if let Some(stand) = stand {
-                cx.announce("breaker", || json!({ "of": key, "state": stand.as_str() }));
+                cx.announce("breaker", || json!({ "of": circuit.of, "state": stand.as_str() }));
             }
         };
         // A step, because another life of the run has another circuit: it has to do what this one
@@ -173,12 +177,15 @@ impl AgentLifecycle for Breaker {
         };
         let refused: Option<Duration> = cx.step("ask", ask).await?;
         if let Some(left) = refused {
-            let whose = if key.is_empty() { "the model".to_owned() } else { format!("`{key}`") };
+            let whose = match &*circuit.of {
+                "" => "the model".to_owned(),
+                name => format!("`{name}`"),
+            };
             let message = format!(
                 "{whose} failed too often, so it is not asked for another {:?} (breaker)",
                 rounded(left)
             );
-            return Err(not_asked(ModelErrorKind::Overloaded, message, Some(left)).into());
+            return Err(shut(message, left).into());
         }
         let result = next.call(request).await;
         if let Some(permit) = permit {

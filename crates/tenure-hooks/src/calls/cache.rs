@@ -8,9 +8,12 @@ pub(super) use options::CacheOptions;
 
 use flight::{Flights, Joined, Lead};
 use futures_util::FutureExt;
+use futures_util::future::poll_immediate;
+use key::Keys;
 use serde_json::json;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::cache::{Cache, MemoryCache};
@@ -74,13 +77,14 @@ pub struct ResponseCache {
 struct Kept {
     cache: Arc<dyn Cache>,
     flights: Flights,
+    keys: Keys,
     /// How many there may be, in the process.
     entries: Option<usize>,
 }
 
 impl Kept {
     fn new(cache: Arc<dyn Cache>, entries: Option<usize>) -> Self {
-        Self { cache, flights: Flights::default(), entries }
+        Self { cache, flights: Flights::default(), keys: Keys::default(), entries }
     }
 
     fn in_memory(entries: usize) -> Self {
@@ -220,7 +224,7 @@ impl Caching {
     fn key(&self, cx: TurnCx<'_>, request: &ModelRequest) -> String {
         let scope = (!self.0.is_shared).then(|| &*cx.config().name);
         let model = request.model().unwrap_or_else(|| cx.agent().model());
-        key::of(scope, model.name(), request)
+        self.0.kept.keys.of(scope, model.name(), request)
     }
 
     /// The answer to a request that was made before, or that somebody is making. If there is none,
@@ -286,8 +290,13 @@ impl Caching {
         work: impl Future<Output = Result<T, Error>> + Send,
     ) -> Option<T> {
         let patience = self.0.patience;
-        let why = match tokio::time::timeout(patience, AssertUnwindSafe(work).catch_unwind()).await
-        {
+        let mut work = pin!(AssertUnwindSafe(work).catch_unwind());
+        // One in the process is done at once, and needs no timer.
+        let done = match poll_immediate(&mut work).await {
+            Some(done) => Ok(done),
+            None => tokio::time::timeout(patience, work).await,
+        };
+        let why = match done {
             Ok(Ok(Ok(done))) => return Some(done),
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(_)) => "it panicked".to_owned(),

@@ -15,7 +15,8 @@ pub(super) struct Settings {
     pub(super) window: Duration,
     /// for this time;
     pub(super) open_for: Duration,
-    /// then so many calls have to succeed.
+    /// then so many calls have to succeed. One that takes longer than the circuit was open holds up
+    /// no others.
     pub(super) probes: u32,
 }
 
@@ -38,9 +39,17 @@ impl Stand {
 }
 
 enum State {
-    Closed { failed: VecDeque<Instant> },
-    Open { until: Instant },
-    HalfOpen { under_way: u32, succeeded: u32 },
+    Closed {
+        failed: VecDeque<Instant>,
+    },
+    Open {
+        until: Instant,
+    },
+    /// The probes that are under way, each with the time when it is no longer waited for.
+    HalfOpen {
+        under_way: Vec<(u64, Instant)>,
+        succeeded: usize,
+    },
 }
 
 /// How a call ended.
@@ -56,10 +65,14 @@ struct Machine {
     state: State,
     /// Counts the changes: the end of a call that began before one says nothing after it.
     changes: u64,
+    /// Counts the probes.
+    probes: u64,
 }
 
 /// A circuit that calls ask.
 pub(super) struct Circuit {
+    /// Whose calls they are.
+    pub(super) of: Box<str>,
     machine: Mutex<Machine>,
 }
 
@@ -72,29 +85,37 @@ pub(super) struct Asked {
 }
 
 impl Circuit {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(of: &str) -> Self {
         let state = State::Closed { failed: VecDeque::new() };
-        Self { machine: Mutex::new(Machine { state, changes: 0 }) }
+        let machine = Mutex::new(Machine { state, changes: 0, probes: 0 });
+        Self { of: of.into(), machine }
     }
 
     pub(super) fn ask(self: &Arc<Self>, settings: &Settings, now: Instant) -> Asked {
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = machine.half_open_if_due(now);
-        let permit = match &mut machine.state {
-            State::Closed { .. } => Ok(()),
+        let Machine { state, probes, changes } = &mut *machine;
+        let permit = match state {
+            State::Closed { .. } => Ok(0),
             State::Open { until } => Err(*until - now),
-            State::HalfOpen { under_way, succeeded }
-                if *under_way + *succeeded < settings.probes =>
-            {
-                *under_way += 1;
-                Ok(())
+            State::HalfOpen { under_way, succeeded } => {
+                // A call that hangs must not keep the circuit like this for ever.
+                under_way.retain(|(_, until)| *until > now);
+                if under_way.len() + *succeeded < settings.probes as usize {
+                    *probes += 1;
+                    under_way.push((*probes, later(now, settings.open_for)));
+                    Ok(*probes)
+                } else {
+                    // How long the calls take that are to tell is not known.
+                    let expire = under_way.iter().map(|(_, until)| *until - now);
+                    Err(expire.fold(settings.open_for.min(Duration::from_secs(1)), Duration::min))
+                }
             }
-            // How long the calls take that are to tell is not known.
-            State::HalfOpen { .. } => Err(settings.open_for.min(Duration::from_secs(1))),
         };
-        let since = machine.changes;
+        let since = *changes;
         drop(machine);
-        let permit = permit.map(|()| Permit { circuit: self.clone(), since, ended: false });
+        let circuit = || self.clone();
+        let permit = permit.map(|probe| Permit { circuit: circuit(), since, probe, ended: false });
         Asked { permit, changed }
     }
 
@@ -113,7 +134,7 @@ impl Machine {
     fn half_open_if_due(&mut self, now: Instant) -> Option<Stand> {
         match self.state {
             State::Open { until } if until <= now => {
-                self.go_to(State::HalfOpen { under_way: 0, succeeded: 0 });
+                self.go_to(State::HalfOpen { under_way: Vec::new(), succeeded: 0 });
                 Some(Stand::HalfOpen)
             }
             _ => None,
@@ -125,7 +146,7 @@ impl Machine {
         self.changes += 1;
     }
 
-    fn end(&mut self, settings: &Settings, end: End, now: Instant) -> Option<Stand> {
+    fn end(&mut self, settings: &Settings, probe: u64, end: End, now: Instant) -> Option<Stand> {
         let opens = match &mut self.state {
             State::Closed { failed } if end == End::Failed => {
                 failed.push_back(now);
@@ -136,10 +157,11 @@ impl Machine {
                 failed.len() >= settings.failures
             }
             State::HalfOpen { under_way, succeeded } => {
-                *under_way -= 1;
+                // One that was given up says what it says all the same.
+                under_way.retain(|(other, _)| *other != probe);
                 if end == End::Succeeded {
                     *succeeded += 1;
-                    if *succeeded >= settings.probes {
+                    if *succeeded >= settings.probes as usize {
                         self.go_to(State::Closed { failed: VecDeque::new() });
                         return Some(Stand::Closed);
                     }
@@ -159,6 +181,8 @@ impl Machine {
 pub(super) struct Permit {
     circuit: Arc<Circuit>,
     since: u64,
+    /// Which probe it is, if it is one.
+    probe: u64,
     ended: bool,
 }
 
@@ -168,7 +192,7 @@ impl Permit {
         self.ended = true;
         let mut machine = self.circuit.machine.lock().unwrap_or_else(PoisonError::into_inner);
         match machine.changes == self.since {
-            true => machine.end(settings, end, now),
+            true => machine.end(settings, self.probe, end, now),
             false => None,
         }
     }
@@ -183,7 +207,7 @@ impl Drop for Permit {
         if machine.changes == self.since
             && let State::HalfOpen { under_way, .. } = &mut machine.state
         {
-            *under_way -= 1;
+            under_way.retain(|(other, _)| *other != self.probe);
         }
     }
 }

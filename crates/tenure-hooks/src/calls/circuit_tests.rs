@@ -18,7 +18,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { circuit: Arc::new(Circuit::new()), settings: settings(), now: Instant::now() }
+        Self { circuit: Arc::new(Circuit::new("model")), settings: settings(), now: Instant::now() }
     }
 
     fn ask(&self) -> Result<Permit, Duration> {
@@ -148,6 +148,35 @@ fn a_probe_that_says_nothing_is_given_back() {
 }
 
 #[test]
+fn a_probe_that_hangs_makes_room_after_the_time_that_it_was_open() {
+    let mut bench = Bench::new();
+    let (first, second) = (bench.half_open(), bench.permit());
+    bench.now += 5 * SECOND - Duration::from_millis(1);
+    assert_eq!(bench.refused(), Duration::from_millis(1), "the first is about to be given up");
+    bench.now += Duration::from_millis(1);
+    let (third, fourth) = (bench.permit(), bench.permit());
+    assert_eq!(bench.refused(), SECOND, "those that hang are not waited for, and the others are");
+    drop(first);
+    assert_eq!(bench.refused(), SECOND, "one that was given up has nothing to give back");
+    // It succeeds at last. That says as much as if it had been quick.
+    assert_eq!(bench.end(second, End::Succeeded), None);
+    assert_eq!(bench.end(third, End::Succeeded), Some(Stand::Closed));
+    drop(fourth);
+    assert_eq!(bench.circuit.stand(), Stand::Closed);
+}
+
+#[test]
+fn a_probe_that_hung_and_fails_opens_it_again() {
+    let mut bench = Bench::new();
+    let first = bench.half_open();
+    bench.now += 60 * SECOND;
+    let (second, third) = (bench.permit(), bench.permit());
+    assert_eq!(bench.end(first, End::Failed), Some(Stand::Open));
+    drop((second, third));
+    assert_eq!(bench.refused(), 5 * SECOND);
+}
+
+#[test]
 fn the_end_of_a_call_from_before_a_change_says_nothing() {
     let mut bench = Bench::new();
     let late = [bench.permit(), bench.permit(), bench.permit()];
@@ -190,7 +219,7 @@ proptest! {
     fn it_never_does_anything_else(acts in prop::collection::vec(act(), 1..80)) {
         let mut bench = Bench::new();
         let settings = settings();
-        let mut permits: Vec<(Permit, u64)> = Vec::new();
+        let mut permits: Vec<(Permit, u64, Instant)> = Vec::new();
         // The plain reading: where it stands since which change, and what has happened since.
         let (mut stand, mut epoch) = (Stand::Closed, 0_u64);
         let (mut failed, mut opened) = (Vec::<Instant>::new(), bench.now);
@@ -202,7 +231,10 @@ proptest! {
                     if stand == Stand::Open && bench.now >= opened + settings.open_for {
                         (stand, succeeded, epoch) = (Stand::HalfOpen, 0, epoch + 1);
                     }
-                    let under_way = permits.iter().filter(|(_, since)| *since == epoch).count();
+                    let counts = |(_, since, at): &&(Permit, u64, Instant)| {
+                        *since == epoch && bench.now < *at + settings.open_for
+                    };
+                    let under_way = permits.iter().filter(counts).count();
                     let allowed = match stand {
                         Stand::Closed => true,
                         Stand::Open => false,
@@ -211,13 +243,13 @@ proptest! {
                     let asked = bench.ask();
                     prop_assert_eq!(asked.is_ok(), allowed);
                     match asked {
-                        Ok(permit) => permits.push((permit, epoch)),
+                        Ok(permit) => permits.push((permit, epoch, bench.now)),
                         Err(left) => prop_assert!(left > Duration::ZERO && left <= settings.open_for),
                     }
                 }
                 Act::GiveUp(at) if at < permits.len() => drop(permits.remove(at)),
                 Act::End(at, end) if at < permits.len() => {
-                    let (permit, since) = permits.remove(at);
+                    let (permit, since, _) = permits.remove(at);
                     bench.end(permit, end);
                     match (since == epoch, stand, end) {
                         (true, Stand::Closed, End::Failed) => {

@@ -4,9 +4,9 @@
 //! waits for one without a bound, while it is made ready, which no layer of tower's can bound; it has
 //! one pool for all calls; and it would wait again for a call that is served from the record.
 
-use super::failure::not_asked;
+use super::backoff::OWN_TIME;
+use super::failure::limited;
 use super::names::Names;
-use super::rate_limit::{around, points};
 use super::scope::{Group, Per, Which, key_of_model, key_of_tool};
 use crate::ready::{About, Makings, Options, Refusal, Shared, Time};
 use schemars::JsonSchema;
@@ -22,9 +22,6 @@ use tenure_macros::lifecycle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 type Pools = Group<usize, Semaphore>;
-
-/// What a hook may take beside its wait.
-const OWN_TIME: Duration = Duration::from_secs(30);
 
 /// Makes at most so many calls at once; the others wait for a place, up to a bound.
 ///
@@ -96,11 +93,11 @@ impl Concurrency {
     }
 
     fn register(self, pools: Arc<Pools>) -> Registration {
-        let points = points(&self.which);
-        let limit = self.max_wait.saturating_add(OWN_TIME);
-        let registration = hook(Placed { pools, max_wait: self.max_wait, which: self.which });
+        let (which, max_wait) = (self.which, self.max_wait);
+        let registration = hook(Placed { pools, max_wait, which: which.clone() });
         let registration = registration.named("concurrency").kind("concurrency").keeps_text();
-        around(registration.limit(limit).only(points)).inside("rate_limit")
+        let registration = registration.limit(max_wait.saturating_add(OWN_TIME));
+        which.around(registration).inside("rate_limit")
     }
 }
 
@@ -158,7 +155,7 @@ impl AgentLifecycle for Placed {
         let mut place = None;
         // A step: a resumed run does not wait for what it is served from the record.
         if !cx.step("place", self.take(&key, &mut place)).await? {
-            return Err(not_asked(ModelErrorKind::Overloaded, self.says(), None).into());
+            return Err(limited(ModelErrorKind::Overloaded, self.says(), None).into());
         }
         let result = next.call(request).await;
         drop(place);
@@ -227,18 +224,11 @@ impl Options for ConcurrencyOptions {
     };
 
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal> {
-        if !(1..=1_000_000).contains(&self.calls) {
-            let why = format!("give 1 to 1000000 calls, and not {}", self.calls);
-            return Err(Refusal::new("calls", why));
-        }
-        if !self.model && self.tools.is_empty() {
-            return Err(Refusal::new("tools", "with `model: false`, name a tool to be limited"));
-        }
+        let which = Which::of_file(self.calls, self.model, self.tools, self.per)?;
         let pools = match &self.shared {
             Some(name) => Group::of_file("concurrency", makings, name, &self.calls),
             None => Group::alone(self.calls),
         };
-        let which = Which { model: self.model, tools: Names::new(self.tools), per: self.per };
         let limit = Concurrency { which, ..Concurrency::new(self.calls) };
         Ok(limit.max_wait(self.max_wait.0).register(pools))
     }

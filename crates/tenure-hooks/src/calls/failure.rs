@@ -19,7 +19,12 @@ pub(super) fn of_model(error: &Error) -> Option<&ModelError> {
 /// A failure that a hook of ours has made up, so that the model was not even asked: it says nothing
 /// of the model.
 #[derive(Debug)]
-struct NotAsked;
+enum NotAsked {
+    /// Its circuit is open.
+    Shut,
+    /// A limit of ours is reached.
+    Limited,
+}
 
 impl fmt::Display for NotAsked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,14 +34,20 @@ impl fmt::Display for NotAsked {
 
 impl std::error::Error for NotAsked {}
 
-/// A failure of a model that was not asked.
-pub(super) fn not_asked(kind: ModelErrorKind, message: String, after: Option<Duration>) -> Error {
-    let error = ModelError::new(kind, message).with_source(NotAsked);
+/// A failure of a model that was not asked, because a limit of ours is reached.
+pub(super) fn limited(kind: ModelErrorKind, message: String, after: Option<Duration>) -> Error {
+    let error = ModelError::new(kind, message).with_source(NotAsked::Limited);
     let error = match after {
         Some(after) => error.with_retry_after(after),
         None => error,
     };
     Error::from(error).of_the_call()
+}
+
+/// A failure of a model that was not asked, because its circuit is open for another time.
+pub(super) fn shut(message: String, left: Duration) -> Error {
+    let error = ModelError::new(ModelErrorKind::Overloaded, message).with_source(NotAsked::Shut);
+    Error::from(error.with_retry_after(left)).of_the_call()
 }
 
 /// A time that a person reads: to the millisecond, and never too short.
@@ -45,9 +56,21 @@ pub(super) fn rounded(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
+fn why_not_asked(error: &ModelError) -> Option<&NotAsked> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
 /// Whether the model itself failed.
 pub(super) fn was_asked(error: &ModelError) -> bool {
-    !std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<NotAsked>)
+    why_not_asked(error).is_none()
+}
+
+/// For how long the model is not asked, if that is because its circuit is open.
+pub(super) fn shut_for(error: &ModelError) -> Option<Duration> {
+    match why_not_asked(error)? {
+        NotAsked::Shut => error.retry_after(),
+        NotAsked::Limited => None,
+    }
 }
 
 /// A kind of failure, as files write it.
@@ -118,10 +141,13 @@ mod tests {
     #[test]
     fn a_failure_that_was_made_up_is_told_from_one_of_the_model() {
         let after = Some(Duration::from_secs(2));
-        let made_up = not_asked(ModelErrorKind::Overloaded, "full".to_owned(), after);
+        let made_up = limited(ModelErrorKind::Overloaded, "full".to_owned(), after);
         let own = of_model(&made_up).expect("it is a failure of a model");
         assert_eq!((own.kind(), own.retry_after()), (ModelErrorKind::Overloaded, after));
-        assert!(!was_asked(own));
+        assert_eq!((was_asked(own), shut_for(own)), (false, None));
+        let open = shut("open".to_owned(), Duration::from_secs(3));
+        let open = of_model(&open).expect("it is a failure of a model");
+        assert_eq!((was_asked(open), shut_for(open)), (false, Some(Duration::from_secs(3))));
         assert!(was_asked(&ModelError::new(ModelErrorKind::Overloaded, "busy")));
         assert!(was_asked(&ModelError::new(ModelErrorKind::Transport, "cut").with_source("reset")));
     }

@@ -1,23 +1,35 @@
 //! Other models that answer when one fails.
 
-use super::failure::{Failure, of_model};
-use crate::ready::{About, Makings, ModelName, Options, Refusal};
+use super::backoff::{OWN_TIME, later, millis, outlasts};
+use super::failure::{Failure, of_model, shut_for};
+use super::round;
+use crate::ready::{About, Makings, ModelName, Options, Refusal, Time};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::fmt;
 use std::sync::Arc;
-use tenure_core::NextModel;
+use std::time::Duration;
 use tenure_core::context::TurnCx;
 use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registration, hook};
-use tenure_core::model::{Model, ModelErrorKind, ModelRequest, ModelResponse};
+use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use tenure_core::{Error, NextModel};
 use tenure_macros::lifecycle;
+use tokio::time::Instant;
+
+/// The shortest wait for a breaker, so that nobody asks all the time.
+const SHORTEST: Duration = Duration::from_millis(10);
 
 /// Has other models answer, in order, when a model fails: what the agent says does not depend on one
 /// provider.
 ///
 /// Every failure of a model counts but a request that the provider did not accept: the next would
 /// hardly accept it either. Once some of the answer was read, its failure is final.
+///
+/// A model whose [breaker](super::CircuitBreaker) is open is passed over at once. If none of the
+/// others answers either, the first of these breakers is waited for that lets a call through, up to a
+/// bound, and that model is asked after all: one that rests for a moment is better than no answer.
+/// [Retries](super::Retry) of a model count on from where they were.
 ///
 /// ```
 /// use tenure_core::agent::Agent;
@@ -39,12 +51,14 @@ use tenure_macros::lifecycle;
 pub struct Fallback {
     models: Vec<Arc<dyn Model>>,
     on: Vec<ModelErrorKind>,
+    max_wait: Duration,
 }
 
 impl Fallback {
     /// Falls back to this model.
     pub fn to(model: impl Model) -> Self {
-        Self { models: Vec::new(), on: Failure::kinds(&default_failures()) }.then(model)
+        let on = Failure::kinds(&default_failures());
+        Self { models: Vec::new(), on, max_wait: Duration::from_secs(5) }.then(model)
     }
 
     /// And, if that fails too, to this one.
@@ -58,6 +72,13 @@ impl Fallback {
         self.on = kinds.into_iter().collect();
         self
     }
+
+    /// The longest that a call waits in all for models that are not asked because their breaker is
+    /// open, when no other one answers. Five seconds; none at all, if it is zero.
+    pub fn max_wait(mut self, wait: Duration) -> Self {
+        self.max_wait = wait;
+        self
+    }
 }
 
 /// What one provider does not accept, another will hardly.
@@ -68,14 +89,19 @@ fn default_failures() -> Vec<Failure> {
 impl fmt::Debug for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let models: Vec<_> = self.models.iter().map(|model| model.name()).collect();
-        f.debug_struct("Fallback").field("models", &models).field("on", &self.on).finish()
+        f.debug_struct("Fallback")
+            .field("models", &models)
+            .field("on", &self.on)
+            .field("max_wait", &self.max_wait)
+            .finish()
     }
 }
 
 impl IntoRegistration for Fallback {
     fn into_registration(self) -> Registration {
+        let limit = self.max_wait.saturating_add(OWN_TIME);
         let registration = hook(Elsewhere(self)).named("fallback").kind("fallback").keeps_text();
-        let registration = registration.inside("critic").inside("cache");
+        let registration = registration.limit(limit).inside("critic").inside("cache");
         // Each model is retried, broken and limited by itself.
         let within = ["refusal", "retry", "breaker", "rate_limit", "concurrency", "timeout"];
         within.into_iter().fold(registration, Registration::outside)
@@ -94,48 +120,118 @@ impl AgentLifecycle for Elsewhere {
     ) -> Result<ModelResponse, HookError> {
         // Hooks further in may change the request. Each model gets it as it came.
         let original = request.clone();
-        let mut error = match next.call(request).await {
-            Ok(response) => return Ok(response),
-            Err(error) => error,
-        };
-        let mut asked = original.model().unwrap_or(cx.agent().model()).clone();
-        for model in &self.0.models {
-            let failure = of_model(&error).filter(|it| !it.is_fatal());
-            let Some(failure) = failure.filter(|it| self.0.on.contains(&it.kind())) else { break };
-            if cx.is_text_out() {
-                break;
+        let mut made = 0;
+        match round::turn(cx, &mut made, next.call(request)).await {
+            Ok(response) => Ok(response),
+            Err(error) => self.others(cx, request, &original, next, (error, made)).await,
+        }
+    }
+}
+
+/// A model that could not be asked, because its breaker is open.
+struct Shut<'m> {
+    /// Its place: that of the agent's own is zero.
+    place: usize,
+    name: &'m str,
+    /// How often it was asked before.
+    made: u32,
+    until: Instant,
+}
+
+impl Elsewhere {
+    /// Asks the others in order, and then those that could not be asked.
+    async fn others(
+        &self,
+        cx: TurnCx<'_>,
+        request: &mut ModelRequest,
+        original: &ModelRequest,
+        next: NextModel<'_>,
+        (mut error, mut made): (Error, u32),
+    ) -> Result<ModelResponse, HookError> {
+        let own = original.model().unwrap_or(cx.agent().model());
+        let model = |place: usize| place.checked_sub(1).map_or(own, |at| &self.0.models[at]);
+        let (mut place, mut last) = (0, 0);
+        let (mut shut, mut until) = (Vec::new(), None);
+        while let Some(failure) = self.concerns(cx, &error) {
+            if let Some(left) = shut_for(failure) {
+                let (name, until) = (model(place).name(), later(Instant::now(), left));
+                shut.push(Shut { place, name, made, until });
             }
-            // It is a step, so that what was announced is not announced again by a resumed run.
-            let announced = async {
-                cx.announce("fallback", || {
-                    json!({
-                        "from": asked.name(),
-                        "to": model.name(),
-                        "kind": failure.kind(),
-                        "error": failure.to_string(),
-                    })
-                });
-                Ok(())
-            };
-            cx.step("to", announced).await?;
-            request.clone_from(&original);
-            request.use_model(model.clone());
-            // The name of a model of the first one's means nothing to another.
-            request.params.model = None;
-            error = match next.call(request).await {
+            if last < self.0.models.len() {
+                last += 1;
+                let (from, to) = (model(place).name(), model(last).name());
+                // It is a step, so that what was announced is not announced again by a resumed run.
+                let announced = async {
+                    let (kind, error) = (failure.kind(), failure.to_string());
+                    cx.announce(
+                        "fallback",
+                        || json!({ "from": from, "to": to, "kind": kind, "error": error }),
+                    );
+                    Ok(())
+                };
+                cx.step("to", announced).await?;
+                (place, made) = (last, 0);
+            } else {
+                let Some(at) = self.wait(cx, &shut, &mut until).await? else { break };
+                Shut { place, made, .. } = shut.swap_remove(at);
+            }
+            request.clone_from(original);
+            if place > 0 {
+                request.use_model(model(place).clone());
+                // The name of a model of the first one's means nothing to another.
+                request.params.model = None;
+            }
+            error = match round::turn(cx, &mut made, next.call(request)).await {
                 Ok(response) => {
                     let announced = async {
-                        cx.announce("fallback.answered", || json!({ "model": model.name() }));
+                        let name = model(place).name();
+                        cx.announce("fallback.answered", || json!({ "model": name }));
                         Ok(())
                     };
-                    cx.step("answered", announced).await?;
+                    if place > 0 {
+                        cx.step("answered", announced).await?;
+                    }
                     return Ok(response);
                 }
                 Err(error) => error,
             };
-            asked = model.clone();
         }
         Err(error.into())
+    }
+
+    /// The failure, if another model may answer in its stead.
+    fn concerns<'e>(&self, cx: TurnCx<'_>, error: &'e Error) -> Option<&'e ModelError> {
+        let failure = of_model(error)?;
+        let is_for = !failure.is_fatal() && self.0.on.contains(&failure.kind());
+        (is_for && !cx.is_text_out()).then_some(failure)
+    }
+
+    /// Waits for the first of these that may be asked, and says which it is; none, if that would take
+    /// too long. It is a step, so that a resumed run does not wait again, and decides as it did.
+    async fn wait(
+        &self,
+        cx: TurnCx<'_>,
+        shut: &[Shut<'_>],
+        until: &mut Option<Instant>,
+    ) -> Result<Option<usize>, Error> {
+        let Some((at, first)) = shut.iter().enumerate().min_by_key(|(_, it)| it.until) else {
+            return Ok(None);
+        };
+        let wait = async {
+            let now = Instant::now();
+            let until = *until.get_or_insert_with(|| later(now, self.0.max_wait));
+            let wait = first.until.saturating_duration_since(now).max(SHORTEST);
+            if later(now, wait) > until || outlasts(wait, cx.deadline()) {
+                return Ok(None);
+            }
+            cx.announce(
+                "fallback.waits",
+                || json!({ "model": first.name, "wait_ms": millis(wait) }),
+            );
+            tokio::time::sleep(wait).await;
+            Ok(Some(at))
+        };
+        cx.step("wait", wait).await
     }
 }
 
@@ -147,11 +243,15 @@ pub(super) struct FallbackOptions {
     models: Vec<ModelName>,
     /// The failures that it is for.
     on: Vec<Failure>,
+    /// The longest that a call waits in all for models that are not asked because their `breaker` is
+    /// open, when no other one answers.
+    max_wait: Time,
 }
 
 impl Default for FallbackOptions {
     fn default() -> Self {
-        Self { models: Vec::new(), on: default_failures() }
+        let max_wait = Time(Duration::from_secs(5));
+        Self { models: Vec::new(), on: default_failures(), max_wait }
     }
 }
 
@@ -184,6 +284,7 @@ impl Options for FallbackOptions {
             let model = makings.model(&name.0);
             models.push(model.map_err(|why| Refusal::new(field, why))?);
         }
-        Ok(Fallback { models, on: Failure::kinds(&self.on) }.into_registration())
+        let (on, max_wait) = (Failure::kinds(&self.on), self.max_wait.0);
+        Ok(Fallback { models, on, max_wait }.into_registration())
     }
 }

@@ -12,6 +12,7 @@ mod pace;
 mod rate_limit;
 mod refusal;
 mod retry;
+mod round;
 mod scope;
 mod timeout;
 mod tool_errors;

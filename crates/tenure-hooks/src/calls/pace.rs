@@ -46,7 +46,7 @@ impl Pace {
         let place = times.partition_point(|other| *other <= at);
         times.insert(place, at);
         drop(times);
-        Ok(Turn { pace: self.clone(), at, taken: false })
+        Ok(Turn { pace: self.clone(), at, is_due: wait.is_zero(), taken: false })
     }
 }
 
@@ -54,13 +54,14 @@ impl Pace {
 pub(super) struct Turn {
     pace: Arc<Pace>,
     at: Instant,
+    is_due: bool,
     taken: bool,
 }
 
 impl Turn {
     pub(super) async fn wait(mut self) {
         // A call that need not wait does not even look at the clock.
-        if self.at > Instant::now() {
+        if !self.is_due {
             tokio::time::sleep_until(self.at).await;
         }
         self.taken = true;

@@ -1,6 +1,7 @@
 //! At most so many calls in a time.
 
-use super::failure::{not_asked, rounded};
+use super::backoff::OWN_TIME;
+use super::failure::{limited, rounded};
 use super::names::Names;
 use super::pace::{Pace, Rate};
 use super::scope::{Group, Per, Which, key_of_model, key_of_tool};
@@ -10,9 +11,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::context::{ToolCx, TurnCx};
-use tenure_core::hook::{
-    AgentLifecycle, HookError, IntoRegistration, Point, Points, Registration, hook,
-};
+use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registration, hook};
 use tenure_core::model::{ModelErrorKind, ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, NextModel, NextTool};
@@ -20,9 +19,6 @@ use tenure_macros::lifecycle;
 use tokio::time::Instant;
 
 type Paces = Group<Rate, Pace>;
-
-/// What a hook may take beside its wait.
-const OWN_TIME: Duration = Duration::from_secs(30);
 
 /// Makes at most so many calls in any time of a length; the others wait their turn, up to a bound.
 ///
@@ -92,25 +88,12 @@ impl RateLimit {
     }
 
     fn register(self, paces: Arc<Paces>) -> Registration {
-        let points = points(&self.which);
-        let limit = self.max_wait.saturating_add(OWN_TIME);
-        let registration = hook(Paced { paces, max_wait: self.max_wait, which: self.which });
+        let (which, max_wait) = (self.which, self.max_wait);
+        let registration = hook(Paced { paces, max_wait, which: which.clone() });
         let registration = registration.named("rate_limit").kind("rate_limit").keeps_text();
-        around(registration.limit(limit).only(points)).outside("concurrency")
+        let registration = registration.limit(max_wait.saturating_add(OWN_TIME));
+        which.around(registration).outside("concurrency")
     }
-}
-
-/// The points that a limit needs.
-pub(super) fn points(which: &Which) -> Points {
-    let model = which.model.then_some(Point::WrapModelCall);
-    let tool = (!which.tools.is_empty()).then_some(Point::WrapToolCall);
-    model.into_iter().chain(tool).collect()
-}
-
-/// Places a limit: within whatever makes attempts or asks a person, and around what is limited.
-pub(super) fn around(registration: Registration) -> Registration {
-    let outer = ["cache", "fallback", "retry", "breaker", "tool_errors", "approval", "tool_retry"];
-    outer.into_iter().fold(registration, Registration::inside).outside("timeout")
 }
 
 impl IntoRegistration for RateLimit {
@@ -160,7 +143,7 @@ impl AgentLifecycle for Paced {
         // A step: a resumed run does not wait for what it is served from the record.
         if let Some(wait) = cx.step("turn", self.turn(&key)).await? {
             let message = format!("{}; the next is free in {:?}", self.says(), rounded(wait));
-            return Err(not_asked(ModelErrorKind::RateLimited, message, Some(wait)).into());
+            return Err(limited(ModelErrorKind::RateLimited, message, Some(wait)).into());
         }
         Ok(next.call(request).await?)
     }
@@ -228,19 +211,12 @@ impl Options for RateLimitOptions {
     };
 
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal> {
-        if !(1..=1_000_000).contains(&self.calls) {
-            let why = format!("give 1 to 1000000 calls, and not {}", self.calls);
-            return Err(Refusal::new("calls", why));
-        }
-        if !self.model && self.tools.is_empty() {
-            return Err(Refusal::new("tools", "with `model: false`, name a tool to be limited"));
-        }
+        let which = Which::of_file(self.calls, self.model, self.tools, self.per)?;
         let rate = Rate { calls: self.calls, every: self.every.0 };
         let paces = match &self.shared {
             Some(name) => Group::of_file("rate_limit", makings, name, &rate),
             None => Group::alone(rate.clone()),
         };
-        let which = Which { model: self.model, tools: Names::new(self.tools), per: self.per };
         let limit = RateLimit { rate, max_wait: self.max_wait.0, which, shared: None };
         Ok(limit.register(paces))
     }

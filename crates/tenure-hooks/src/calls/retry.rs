@@ -1,8 +1,9 @@
 //! Model calls, made again.
 
-use super::backoff::{Backoff, Jitter, checked_attempts, later};
-use super::failure::{Failure, of_model, was_asked};
+use super::backoff::{Backoff, Jitter, OWN_TIME, checked_attempts, millis, outlasts};
+use super::failure::{Failure, of_model, shut_for, was_asked};
 use super::names::Words;
+use super::round;
 use crate::ready::{About, Makings, Options, Refusal, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,21 +14,20 @@ use tenure_core::hook::{AgentLifecycle, HookError, IntoRegistration, Registratio
 use tenure_core::model::{ModelError, ModelErrorKind, ModelRequest, ModelResponse, StopReason};
 use tenure_core::{Error, NextModel};
 use tenure_macros::lifecycle;
-use tokio::time::Instant;
 use tower::retry::budget::{Budget, TpsBudget};
 
 /// For how long a call counts in the budget.
 const BUDGET_WINDOW: Duration = Duration::from_secs(10);
-/// What a hook may take beside its waits.
-const OWN_TIME: Duration = Duration::from_secs(30);
 
 /// Makes a model call again that failed in a way that may pass: waits that grow, left to chance, and
 /// as long as the provider asks for.
 ///
 /// Only failures of the model are retried, and only as long as nobody has read any of the answer. A
 /// model that was not even asked, because a breaker is open or a limit of ours is reached, did not
-/// fail: that is passed on at once, so that a fallback answers without a wait. A wait that would
-/// outlast the turn is not begun. In a recorded run no wait is waited twice.
+/// fail: that is passed on at once, so that a fallback answers without a wait. Only where there is no
+/// fallback, an open breaker is waited for, if it lets a call through no later than the next attempt
+/// might be due anyway. A wait that would outlast the turn is not begun. In a recorded run no wait is
+/// waited twice.
 ///
 /// ```
 /// use std::time::Duration;
@@ -165,12 +165,15 @@ impl AgentLifecycle for Again {
         request: &mut ModelRequest,
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
-        if let Some(budget) = &self.budget {
+        let before = round::made(cx);
+        if let Some(budget) = &self.budget
+            && before.is_none_or(|before| before == 0)
+        {
             budget.deposit();
         }
         // Hooks further in may change the request. Each attempt gets it as it came.
         let original = request.clone();
-        for made in 1.. {
+        for made in before.unwrap_or(0) + 1.. {
             let error = match next.call(request).await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
@@ -179,8 +182,17 @@ impl AgentLifecycle for Again {
             if failure.is_fatal() || cx.is_text_out() {
                 return Err(error.into());
             }
-            let again = made < self.it.attempts
-                && was_asked(failure)
+            let again = match shut_for(failure) {
+                // Others may answer meanwhile. If none does, there is another turn for this one.
+                Some(_) if before.is_some() => {
+                    round::pass(cx, made - 1);
+                    false
+                }
+                Some(left) => left <= self.it.backoff.longest(made - 1),
+                None => was_asked(failure),
+            };
+            let again = again
+                && made < self.it.attempts
                 && self.it.on.contains(&failure.kind())
                 && self.wait(cx, made, failure).await?;
             if !again {
@@ -200,8 +212,7 @@ impl Again {
         let wait = async {
             let asked = failure.retry_after().unwrap_or_default();
             let wait = it.backoff.delay(made - 1).max(asked);
-            let over = cx.deadline().is_some_and(|at| later(Instant::now(), wait) >= at.into());
-            if asked > it.max_retry_after || over {
+            if asked > it.max_retry_after || outlasts(wait, cx.deadline()) {
                 return Ok(false);
             }
             if self.budget.as_ref().is_some_and(|budget| !budget.withdraw()) {
@@ -211,7 +222,7 @@ impl Again {
                 json!({
                     "attempt": made + 1,
                     "of": it.attempts,
-                    "wait_ms": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                    "wait_ms": millis(wait),
                     "kind": failure.kind(),
                     "error": failure.to_string(),
                 })
@@ -287,7 +298,9 @@ pub(super) struct RetryOptions {
     /// The longest wait that a provider may ask for; if it asks for more, the call fails at once.
     max_retry_after: Time,
     /// The failures that are retried. That of a model which was not asked, because of an open
-    /// `breaker`, `rate_limit` or `concurrency`, is none of them, whatever its kind.
+    /// `breaker`, `rate_limit` or `concurrency`, is none of them, whatever its kind. Only where there
+    /// is no `fallback`, an open `breaker` is waited for, if it lets a call through no later than the
+    /// next attempt might be due anyway.
     on: Vec<Failure>,
     /// Bounds the retries of all calls of this hook together; without it, only each call is bounded.
     budget: Option<BudgetOptions>,

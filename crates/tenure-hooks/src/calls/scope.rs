@@ -1,13 +1,15 @@
 //! Whose calls a limit or a breaker is for.
 
 use super::names::Names;
-use crate::ready::{Makings, Shared};
+use crate::ready::{Makings, Refusal, Shared};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::context::TurnCx;
+use tenure_core::hook::{Point, Points, Registration};
 use tenure_core::model::ModelRequest;
 
 /// Which model calls count together.
@@ -25,13 +27,19 @@ pub enum Per {
 }
 
 /// Where a model call counts.
-pub(super) fn key_of_model(per: Per, cx: TurnCx<'_>, request: &ModelRequest) -> String {
+pub(super) fn key_of_model<'a>(
+    per: Per,
+    cx: TurnCx<'a>,
+    request: &'a ModelRequest,
+) -> Cow<'a, str> {
+    if per == Per::Agent {
+        return Cow::Borrowed("");
+    }
     let name = request.model().unwrap_or(cx.agent().model()).name();
     match (per, &request.params.model) {
-        (Per::Agent, _) => String::new(),
-        (Per::Provider, _) => name.split(['.', ':', '/']).next().unwrap_or(name).to_owned(),
-        (Per::Model, None) => name.to_owned(),
-        (Per::Model, Some(of)) => format!("{name} {of}"),
+        (Per::Model, Some(of)) => Cow::Owned(format!("{name} {of}")),
+        (Per::Provider, _) => name.split(['.', ':', '/']).next().unwrap_or(name).into(),
+        _ => name.into(),
     }
 }
 
@@ -119,5 +127,35 @@ pub(super) struct Which {
 impl Default for Which {
     fn default() -> Self {
         Self { model: true, tools: Names::default(), per: Per::Agent }
+    }
+}
+
+impl Which {
+    /// The same as a file says it, for a limit of so many calls, if there is anything to be limited.
+    pub(super) fn of_file(
+        calls: usize,
+        model: bool,
+        tools: Vec<String>,
+        per: Per,
+    ) -> Result<Self, Refusal> {
+        if !(1..=1_000_000).contains(&calls) {
+            return Err(Refusal::new("calls", format!("give 1 to 1000000 calls, and not {calls}")));
+        }
+        if !model && tools.is_empty() {
+            return Err(Refusal::new("tools", "with `model: false`, name a tool to be limited"));
+        }
+        Ok(Self { model, tools: Names::new(tools), per })
+    }
+
+    /// Places a limit: within whatever makes attempts or asks a person, around what is limited, and
+    /// only where there is something to limit.
+    pub(super) fn around(&self, registration: Registration) -> Registration {
+        let model = self.model.then_some(Point::WrapModelCall);
+        let tool = (!self.tools.is_empty()).then_some(Point::WrapToolCall);
+        let points: Points = model.into_iter().chain(tool).collect();
+        let outer =
+            ["cache", "fallback", "retry", "breaker", "tool_errors", "approval", "tool_retry"];
+        let registration = registration.only(points).outside("timeout");
+        outer.into_iter().fold(registration, Registration::inside)
     }
 }

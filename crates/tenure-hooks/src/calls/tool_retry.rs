@@ -1,6 +1,6 @@
 //! Tool calls, made again.
 
-use super::backoff::{Backoff, Jitter, checked_attempts, later};
+use super::backoff::{Backoff, Jitter, OWN_TIME, checked_attempts, millis, outlasts};
 use super::names::Names;
 use crate::ready::{About, Makings, Options, Refusal, Time};
 use schemars::JsonSchema;
@@ -13,10 +13,6 @@ use tenure_core::message::ToolStatus;
 use tenure_core::tool::{Effect, ToolOutput, ToolRequest};
 use tenure_core::{Error, NextTool};
 use tenure_macros::lifecycle;
-use tokio::time::Instant;
-
-/// What a hook may take beside its waits.
-const OWN_TIME: Duration = Duration::from_secs(30);
 
 /// Makes a tool call again that failed, if that does no harm: the tool says that it is idempotent or
 /// takes a key, or whoever uses the hook says so.
@@ -180,7 +176,7 @@ impl Again {
     ) -> Result<bool, Error> {
         let wait = async {
             let wait = self.0.backoff.delay(made - 1);
-            if cx.deadline().is_some_and(|at| later(Instant::now(), wait) >= at.into()) {
+            if outlasts(wait, cx.deadline()) {
                 return Ok(false);
             }
             cx.announce("tool_retry", || {
@@ -189,7 +185,7 @@ impl Again {
                     "call": request.id(),
                     "attempt": made + 1,
                     "of": self.0.attempts,
-                    "wait_ms": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+                    "wait_ms": millis(wait),
                     "error": output.content,
                 })
             });

@@ -1,6 +1,6 @@
 //! An instruction that is made anew for each model call.
 
-use crate::input::marked::{Side, join};
+use crate::input::marked::{Joint, Side, joined};
 use crate::input::seen::{AT_MODEL, Moment, Template};
 use crate::ready::{About, Makings, Options, Refusal};
 use schemars::JsonSchema;
@@ -71,7 +71,7 @@ impl DynamicPrompt {
 
 impl IntoRegistration for DynamicPrompt {
     fn into_registration(self) -> Registration {
-        hook(Prompting(self))
+        hook(Prompting { own: self, joint: Joint::default() })
             .named("prompt")
             .kind("prompt")
             // What it says is a step of its own, and it has to know what it said before.
@@ -85,23 +85,36 @@ impl IntoRegistration for DynamicPrompt {
     }
 }
 
-struct Prompting(DynamicPrompt);
+struct Prompting {
+    own: DynamicPrompt,
+    joint: Joint,
+}
 
 /// What was said at the step before.
-struct Said(String);
+struct Said(Arc<str>);
 
 impl Prompting {
+    /// What the template says. A recorded run has it on record.
+    async fn say(&self, cx: TurnCx<'_>, request: &ModelRequest) -> Result<Arc<str>, Error> {
+        let template = &self.own.template;
+        let say = || template.render(&Moment::of_request(cx, request)).map_err(Error::invalid);
+        if cx.steps().is_none() {
+            return say();
+        }
+        let said: String = cx.step("prompt", async { say().map(|said| said.to_string()) }).await?;
+        Ok(said.trim().into())
+    }
+
     /// The instruction without what was said at the step before: a hook that keeps an edited request
     /// keeps that too.
-    fn clear(&self, cx: TurnCx<'_>, request: &mut ModelRequest) {
-        let Some(said) = cx.carried::<Said>() else { return };
+    fn clear(&self, said: &str, request: &mut ModelRequest) {
         let Some(instruction) = &request.instruction else { return };
-        let without = match self.0.place {
+        let without = match self.own.place {
             PromptPlace::Before => {
-                instruction.strip_prefix(&*said.0).map(|rest| rest.trim_start_matches('\n'))
+                instruction.strip_prefix(said).map(|rest| rest.trim_start_matches('\n'))
             }
             PromptPlace::After => {
-                instruction.strip_suffix(&*said.0).map(|rest| rest.trim_end_matches('\n'))
+                instruction.strip_suffix(said).map(|rest| rest.trim_end_matches('\n'))
             }
             PromptPlace::Instead => None,
         };
@@ -118,25 +131,28 @@ impl AgentLifecycle for Prompting {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        self.clear(cx, request);
-        let template = &self.0.template;
-        let rendered = {
-            let request = &*request;
-            cx.step("prompt", async {
-                template.render(&Moment::of_request(cx, request)).map_err(Error::invalid)
-            })
-            .await?
-        };
-        let said = rendered.trim().to_owned();
+        let before = cx.carried::<Said>();
+        if let Some(before) = &before {
+            self.clear(&before.0, request);
+        }
+        let said = self.say(cx, request).await?;
         if said.is_empty() {
             return Ok(Flow::Continue);
         }
-        match self.0.place {
-            PromptPlace::Before => join(&mut request.instruction, &said, Side::Before),
-            PromptPlace::After => join(&mut request.instruction, &said, Side::After),
-            PromptPlace::Instead => request.instruction = Some(said.as_str().into()),
+        let side = match self.own.place {
+            PromptPlace::Before => Some(Side::Before),
+            PromptPlace::After => Some(Side::After),
+            PromptPlace::Instead => None,
+        };
+        match side {
+            Some(side) => self.joint.put(&mut request.instruction, &said, |instruction| {
+                joined(instruction, &said, side)
+            }),
+            None => request.instruction = Some(said.clone()),
         }
-        cx.carry(Said(said));
+        if before.is_none_or(|before| before.0 != said) {
+            cx.carry(Said(said));
+        }
         Ok(Flow::Continue)
     }
 }

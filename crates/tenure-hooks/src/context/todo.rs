@@ -1,14 +1,14 @@
 //! A list of what is to be done, which the model keeps.
 
-use crate::input::marked::{Marks, Side};
+use crate::input::marked::{Joint, Marks, Side};
 use crate::ready::{About, Makings, Options, Refusal};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::sync::Arc;
-use tenure_core::context::{ToolCx, TurnCx};
+use std::sync::{Arc, Mutex, PoisonError};
+use tenure_core::context::{Cx, ToolCx, TurnCx};
 use tenure_core::hook::{AgentLifecycle, Flow, HookError, IntoRegistration, Registration, hook};
 use tenure_core::model::ModelRequest;
 use tenure_core::tool::{Effect, Tool, ToolError, ToolOutput, ToolSpec};
@@ -134,7 +134,9 @@ impl TodoList {
 
     /// The same of a list that is kept with a tool of another name.
     pub fn of_tool(agent: &tenure_core::agent::Agent, tool_name: &str) -> Vec<Todo> {
-        list_of(agent.state_value(&key(tool_name)))
+        let list =
+            agent.state_value(&key(tool_name)).and_then(|it| serde_json::from_value(it).ok());
+        list.unwrap_or_default()
     }
 }
 
@@ -146,8 +148,20 @@ fn key(tool_name: &str) -> String {
     }
 }
 
-fn list_of(value: Option<Value>) -> Vec<Todo> {
-    value.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
+/// A list as it is kept in the agent's state.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+struct List(Vec<Todo>);
+
+impl From<List> for Value {
+    fn from(list: List) -> Self {
+        json!(list.0)
+    }
+}
+
+/// What was written, if it was: what is no list there counts as none.
+fn list_of(cx: &Cx<'_>, key: &str) -> Option<Arc<List>> {
+    cx.state_as(key).ok().flatten()
 }
 
 impl IntoRegistration for TodoList {
@@ -159,7 +173,7 @@ impl IntoRegistration for TodoList {
             TOOL_NAME => "<todo_list>".to_owned(),
             name => format!("<todo_list tool=\"{name}\">"),
         };
-        hook(Showing { prompt, key: key(&self.tool_name), open })
+        hook(Showing::new(prompt, key(&self.tool_name), open))
             .named("todo")
             .kind("todo")
             .with_tool(tool)
@@ -176,24 +190,56 @@ struct Showing {
     key: String,
     /// What the list begins with where it is shown.
     open: String,
+    /// What is shown without a list, if anything is.
+    empty: Option<Arc<str>>,
+    /// The list that was shown last, and how.
+    last: Mutex<Option<(Arc<List>, Arc<str>)>>,
+    joint: Joint,
 }
 
+impl Showing {
+    fn new(prompt: String, key: String, open: String) -> Self {
+        let (last, joint) = (Mutex::default(), Joint::default());
+        let mut showing = Self { prompt, key, open, empty: None, last, joint };
+        if !showing.prompt.is_empty() {
+            showing.empty = Some(showing.marks().around(&showing.prompt).into());
+        }
+        showing
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        Marks { open: &self.open, close: "</todo_list>" }
+    }
+
+    /// What is shown of a list. It is made anew once the list is another one.
+    fn block(&self, list: Arc<List>) -> Arc<str> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, block)) if Arc::ptr_eq(known, &list) || *known == list => block.clone(),
+            _ => {
+                let block: Arc<str> = self.marks().around(&shown(&self.prompt, &list.0)).into();
+                *last = Some((list, block.clone()));
+                block
+            }
+        }
+    }
+}
+
+/// A list that has something in it, as the model reads it.
 fn shown(prompt: &str, list: &[Todo]) -> String {
     let mut text = prompt.to_owned();
-    if !list.is_empty() {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str("The list as it is now:");
-        for todo in list {
-            let mark = match todo.status {
-                TodoStatus::Pending => ' ',
-                TodoStatus::InProgress => '>',
-                TodoStatus::Completed => 'x',
-            };
-            // Writing to a text does not fail.
-            let _ = write!(text, "\n- [{mark}] {}", todo.content.replace('\n', " "));
-        }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str("The list as it is now:");
+    for todo in list {
+        let mark = match todo.status {
+            TodoStatus::Pending => ' ',
+            TodoStatus::InProgress => '>',
+            TodoStatus::Completed => 'x',
+        };
+        // Writing to a text does not fail.
+        let _ = write!(text, "\n- [{mark}] {}", todo.content.replace('\n', " "));
     }
     text
 }
@@ -205,11 +251,13 @@ impl AgentLifecycle for Showing {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        let text = shown(&self.prompt, &list_of(cx.state(&self.key)));
-        let marks = Marks { open: &self.open, close: "</todo_list>" };
-        match text.is_empty() {
-            true => marks.clear(request),
-            false => marks.instruct(request, &text, Side::After),
+        let block = match list_of(&cx, &self.key).filter(|list| !list.0.is_empty()) {
+            Some(list) => Some(self.block(list)),
+            None => self.empty.clone(),
+        };
+        match block {
+            Some(block) => self.marks().instruct(request, &block, Side::After, &self.joint),
+            None => self.marks().clear(request),
         }
         Ok(Flow::Continue)
     }
@@ -277,16 +325,14 @@ impl Tool for WriteTodos {
             return Ok(ToolOutput::error(format!("{wrong}; the list was left as it is")));
         }
         let key = key(&self.name);
-        let before = list_of(cx.state(&key));
-        if before != todos {
+        let before = list_of(&cx, &key);
+        if before.as_ref().map_or(&[][..], |list| &list.0) != todos {
             cx.announce("todo.changed", || json!({ "todos": todos }));
         }
-        cx.set_state(key, json!(todos))?;
         let open = todos.iter().filter(|it| it.status != TodoStatus::Completed).count();
-        Ok(ToolOutput::text(format!(
-            "The list is written: {} entries, {open} of them open.",
-            todos.len()
-        )))
+        let count = todos.len();
+        cx.keep_state(&key, List(todos))?;
+        Ok(ToolOutput::text(format!("The list is written: {count} entries, {open} of them open.")))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::consensus::Vote;
 use super::verdict::{FORM, Verdict};
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,38 +108,83 @@ pub(super) fn material(
     request: &ModelRequest,
     proposal: &ModelResponse,
 ) -> String {
-    let mut shown = json!({ "proposal": said(&proposal.text, &proposal.calls) });
+    let mut shown = Shown {
+        proposal: Said::of(&proposal.text, &proposal.calls),
+        instruction: None,
+        request: Request::Own(Vec::new()),
+    };
     match context {
         CriticContext::Own(last) => {
             let is_user = |message: &&Message| matches!(message, Message::User { .. });
-            let all: Vec<_> = request.messages.iter().filter(is_user).map(Message::text).collect();
-            shown["request"] = json!(all[all.len().saturating_sub(last)..]);
+            let mut all: Vec<_> =
+                request.messages.iter().filter(is_user).map(Message::text).collect();
+            shown.request = Request::Own(all.split_off(all.len().saturating_sub(last)));
         }
         CriticContext::Shared => {
-            shown["instruction"] = json!(request.instruction.as_deref());
-            shown["request"] = request.messages.iter().map(spoken).collect();
+            shown.instruction = Some(request.instruction.as_deref());
+            shown.request = Request::Shared(request.messages.iter().map(Spoken::of).collect());
         }
     }
-    format!("Judge this proposal.\n{shown:#}")
+    // What is made of texts is always JSON.
+    let shown = serde_json::to_string_pretty(&shown).unwrap_or_default();
+    format!("Judge this proposal.\n{shown}")
 }
 
-fn said(text: &str, calls: &[ToolCall]) -> Value {
-    let mut said = json!({ "text": text });
-    if !calls.is_empty() {
-        said["calls"] = calls
-            .iter()
-            .map(|call| json!({ "tool": call.name, "arguments": call.arguments }))
-            .collect();
+/// What is put before critics, as its JSON has it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    proposal: Said<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction: Option<Option<&'a str>>,
+    request: Request<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Request<'a> {
+    Own(Vec<&'a str>),
+    Shared(Vec<Spoken<'a>>),
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<Called<'a>>,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    tool: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> Said<'a> {
+    fn of(text: &'a str, calls: &'a [ToolCall]) -> Self {
+        let called = |call: &'a ToolCall| Called { tool: &call.name, arguments: &call.arguments };
+        Self { text, calls: calls.iter().map(called).collect() }
     }
-    said
 }
 
-fn spoken(message: &Message) -> Value {
-    match message {
-        Message::User { text } => json!({ "user": text }),
-        Message::Assistant { text, calls } => json!({ "assistant": said(text, calls) }),
-        Message::Tool(result) => json!({ "tool": result.name, "result": result.content }),
-        other => json!({ "system": other.text() }),
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Spoken<'a> {
+    User { user: &'a str },
+    Assistant { assistant: Said<'a> },
+    Tool { tool: &'a str, result: &'a str },
+    System { system: &'a str },
+}
+
+impl<'a> Spoken<'a> {
+    fn of(message: &'a Message) -> Self {
+        match message {
+            Message::User { text } => Self::User { user: text },
+            Message::Assistant { text, calls } => {
+                Self::Assistant { assistant: Said::of(text, calls) }
+            }
+            Message::Tool(result) => Self::Tool { tool: &result.name, result: &result.content },
+            other => Self::System { system: other.text() },
+        }
     }
 }
 
@@ -152,11 +197,24 @@ pub(super) async fn ask_all(
     round: usize,
     timeout: Duration,
 ) -> Result<Vec<Vote>, Error> {
-    let votes = judges.iter().enumerate().map(|(at, judge)| async move {
-        let verdict = ask(judge, at, cx, material, round, timeout).await?;
-        Ok(Vote { critic: judge.name.clone(), weight: judge.weight, verdict })
-    });
-    join_all(votes).await.into_iter().collect()
+    let vote = |(at, judge)| vote(judge, at, cx, material, round, timeout);
+    match judges {
+        [only] => Ok(vec![vote((0, only)).await?]),
+        _ => join_all(judges.iter().enumerate().map(vote)).await.into_iter().collect(),
+    }
+}
+
+/// What one critic says, in the end.
+async fn vote(
+    judge: &Judge,
+    at: usize,
+    cx: TurnCx<'_>,
+    material: &str,
+    round: usize,
+    timeout: Duration,
+) -> Result<Vote, Error> {
+    let verdict = ask(judge, at, cx, material, round, timeout).await?;
+    Ok(Vote { critic: judge.name.clone(), weight: judge.weight, verdict })
 }
 
 /// Asks one critic; once more, if what it says cannot be read.
@@ -174,7 +232,7 @@ async fn ask(
     let mut messages = vec![Message::user(material)];
     let mut again = true;
     loop {
-        let mut request = ModelRequest::new(messages.clone());
+        let mut request = ModelRequest::new(messages);
         request.instruction = Some(judge.instruction.clone());
         // The call itself is bounded, and not what stands around it: so it is on record that it took
         // too long, and a later life of the run does not ask again.
@@ -191,6 +249,7 @@ async fn ask(
             }
             Err(why) if again => {
                 again = false;
+                messages = vec![Message::user(material)];
                 if !said.trim().is_empty() {
                     messages.push(Message::assistant(said));
                 }
@@ -213,5 +272,50 @@ pub(super) fn bounded(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use tenure_core::message::{ToolResult, ToolStatus};
+
+    #[test]
+    fn critics_are_shown_json_that_is_easy_to_read() {
+        let call = ToolCall::new("1", "clock", r#"{"zone":"UTC"}"#);
+        let mut request = ModelRequest::new(vec![
+            Message::System { text: "rules".to_owned() },
+            Message::user("one \"quoted\""),
+            Message::Assistant { text: String::new(), calls: vec![call.clone()] },
+            Message::Tool(ToolResult {
+                call_id: "1".into(),
+                name: "clock".into(),
+                content: "noon".to_owned(),
+                status: ToolStatus::Ok,
+            }),
+            Message::user("two"),
+        ]);
+        request.instruction = Some("be kind".into());
+        let shown = |context, proposal: &ModelResponse| material(context, &request, proposal);
+        let answer = ModelResponse::text("noon");
+        let expected = json!({ "proposal": { "text": "noon" }, "request": ["two"] });
+        let own = shown(CriticContext::Own(1), &answer);
+        assert_eq!(own, format!("Judge this proposal.\n{expected:#}"));
+        assert!(shown(CriticContext::Own(0), &answer).contains("\"request\": []"));
+        let called = json!([{ "tool": "clock", "arguments": r#"{"zone":"UTC"}"# }]);
+        let expected = json!({
+            "proposal": { "text": "", "calls": called },
+            "instruction": "be kind",
+            "request": [
+                { "system": "rules" },
+                { "user": "one \"quoted\"" },
+                { "assistant": { "text": "", "calls": called } },
+                { "tool": "clock", "result": "noon" },
+                { "user": "two" },
+            ],
+        });
+        let shared = shown(CriticContext::Shared, &ModelResponse::calls([call]));
+        assert_eq!(shared, format!("Judge this proposal.\n{expected:#}"));
     }
 }

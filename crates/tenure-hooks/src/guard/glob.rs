@@ -13,7 +13,11 @@ pub(crate) struct Glob {
 enum How {
     Equal,
     Any,
-    Matches(Regex),
+    /// What it begins with is compared first, since that is what patterns of names differ in.
+    Matches {
+        head: String,
+        regex: Regex,
+    },
 }
 
 impl Glob {
@@ -36,8 +40,10 @@ impl Glob {
             "**" => How::Any,
             _ if !text.contains(['*', '?']) => How::Equal,
             _ => {
-                let regex = Regex::new(&regex_of(text, one, many));
-                How::Matches(regex.map_err(|error| format!("`{text}` is too large: {error}"))?)
+                let regex = Regex::new(&regex_of(text, one, many))
+                    .map_err(|error| format!("`{text}` is too large: {error}"))?;
+                let head = text.split(['*', '?']).next().unwrap_or_default().to_owned();
+                How::Matches { head, regex }
             }
         };
         Ok(Self { text: text.to_owned(), how })
@@ -48,7 +54,7 @@ impl Glob {
         match &self.how {
             How::Equal => self.text == text,
             How::Any => true,
-            How::Matches(regex) => regex.is_match(text),
+            How::Matches { head, regex } => text.starts_with(head) && regex.is_match(text),
         }
     }
 

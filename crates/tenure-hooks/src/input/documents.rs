@@ -1,11 +1,11 @@
 //! Documents in files beneath the project: found, read within limits, and read again when they change.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// How many files one pattern may lead to.
 pub(super) const MOST_FILES: usize = 200;
@@ -38,8 +38,8 @@ pub(super) enum Place {
 /// A document as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Document {
-    pub(super) name: String,
-    pub(super) text: String,
+    pub(super) name: Arc<str>,
+    pub(super) text: Arc<str>,
 }
 
 /// What is known of files that were read.
@@ -48,9 +48,90 @@ pub(super) struct Shelf(Mutex<BTreeMap<PathBuf, Known>>);
 
 #[derive(Clone, Debug)]
 struct Known {
-    changed: Option<SystemTime>,
+    stamp: Stamp,
+    text: Arc<str>,
+}
+
+/// A file that was written so short a time ago may be written again without it showing: the clocks of
+/// file systems tick only every so often.
+const UNSETTLED: Duration = Duration::from_millis(100);
+
+/// What is another one once a file or a folder has changed.
+#[derive(Clone, Debug, PartialEq)]
+struct Stamp {
+    changed: SystemTime,
     length: u64,
-    text: String,
+    /// Another file in its place, or one that has an older time now.
+    #[cfg(unix)]
+    node: (u64, u64, i64, i64),
+}
+
+impl Stamp {
+    /// Of what was looked at, and when. None if it cannot tell a change since then from none.
+    fn of(about: &Metadata, looked: SystemTime) -> Option<Self> {
+        let changed = about.modified().ok()?;
+        let apart = looked.duration_since(changed).unwrap_or_else(|future| future.duration());
+        (apart > UNSETTLED).then(|| Self::at(about, changed))
+    }
+
+    fn at(about: &Metadata, changed: SystemTime) -> Self {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            changed,
+            length: about.len(),
+            #[cfg(unix)]
+            node: (about.dev(), about.ino(), about.ctime(), about.ctime_nsec()),
+        }
+    }
+
+    fn is_of(&self, about: &Metadata) -> bool {
+        about.modified().is_ok_and(|changed| *self == Self::at(about, changed))
+    }
+}
+
+/// How many files and folders are asked in passing whether they have changed. More take longer than a
+/// thread that looks.
+const MOST_WATCHED: usize = 32;
+
+/// What was there when documents were read: files, folders that were looked through, and what was
+/// missing.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    places: Vec<(PathBuf, Option<Stamp>)>,
+    /// Something cannot be told from what it will be.
+    is_vague: bool,
+}
+
+impl Watch {
+    /// Looks at a file or a folder, and remembers how it was.
+    fn look(&mut self, path: &Path) -> io::Result<(Metadata, Option<Stamp>)> {
+        let looked = SystemTime::now();
+        let about = fs::metadata(path).map(|about| {
+            let stamp = Stamp::of(&about, looked);
+            (about, stamp)
+        });
+        let stamp = match &about {
+            Ok((_, stamp)) => stamp.clone(),
+            Err(_) => None,
+        };
+        let is_missing = matches!(&about, Err(error) if error.kind() == io::ErrorKind::NotFound);
+        match stamp.is_some() || is_missing {
+            true if self.places.len() < MOST_WATCHED => self.places.push((path.to_owned(), stamp)),
+            _ => self.is_vague = true,
+        }
+        about
+    }
+
+    /// Whether all is as it was.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let is_same = |(path, stamp): &(PathBuf, Option<Stamp>)| match (fs::metadata(path), stamp) {
+            (Ok(about), Some(stamp)) => stamp.is_of(&about),
+            (Err(error), None) => error.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        };
+        !self.is_vague && self.places.iter().all(is_same)
+    }
 }
 
 /// Whether a path is a pattern, and from where on.
@@ -75,14 +156,14 @@ impl Place {
     }
 
     /// The files that are there now, by name.
-    fn files(&self) -> Result<Vec<(String, PathBuf)>, String> {
+    fn files(&self, watch: &mut Watch) -> Result<Vec<(String, PathBuf)>, String> {
         match self {
             Self::File { name, path } => Ok(vec![(name.clone(), path.clone())]),
             #[cfg(feature = "tools")]
             Self::Glob { name, folder, pattern } => {
                 let mut found = Vec::new();
                 let mut seen = 0;
-                walk(folder, folder, 0, &mut seen, &mut |below, path| {
+                walk(folder, folder, 0, &mut seen, watch, &mut |below, path| {
                     if pattern.is_match(below) {
                         let shown = below.to_string_lossy().into_owned();
                         found.push((shown, path.to_owned()));
@@ -99,7 +180,10 @@ impl Place {
                 Ok(found)
             }
             #[cfg(not(feature = "tools"))]
-            Self::Glob { name, .. } => Err(format!("`{name}`: this build knows no patterns")),
+            Self::Glob { name, .. } => {
+                watch.is_vague = true;
+                Err(format!("`{name}`: this build knows no patterns"))
+            }
         }
     }
 }
@@ -111,9 +195,14 @@ fn walk(
     folder: &Path,
     depth: usize,
     seen: &mut usize,
+    watch: &mut Watch,
     visit: &mut dyn FnMut(&Path, &Path) -> bool,
 ) -> io::Result<bool> {
     if depth > DEEPEST {
+        return Ok(true);
+    }
+    // What comes and goes in a folder changes the folder. A look before the reading misses none of it.
+    if watch.look(folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(true);
     }
     let entries = match fs::read_dir(folder) {
@@ -132,7 +221,7 @@ fn walk(
         let (path, kind) = (entry.path(), entry.file_type()?);
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         let go_on = if kind.is_dir() && !hidden {
-            walk(root, &path, depth + 1, seen, visit)?
+            walk(root, &path, depth + 1, seen, watch, visit)?
         } else if kind.is_file() && !hidden {
             visit(path.strip_prefix(root).unwrap_or(&path), &path)
         } else {
@@ -155,59 +244,51 @@ pub(super) enum Lacks {
 }
 
 impl Shelf {
-    /// The documents of places that are files, if all were read before and none has changed since.
-    pub(super) fn unchanged(&self, places: &[Place]) -> Option<Vec<Document>> {
-        let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let document = |place: &Place| {
-            let Place::File { name, path } = place else { return None };
-            let known = shelf.get(path)?;
-            let about = fs::metadata(path).ok()?;
-            let is_same = known.changed.is_some()
-                && known.changed == about.modified().ok()
-                && known.length == about.len();
-            is_same.then(|| Document { name: name.clone(), text: known.text.clone() })
-        };
-        places.iter().map(document).collect()
-    }
-
     /// The documents of a place. None of them may have more bytes than `most`.
-    pub(super) fn read(&self, place: &Place, most: u64) -> Result<Vec<Document>, Lacks> {
-        let files = place.files().map_err(Lacks::Wrong)?;
+    pub(super) fn read(
+        &self,
+        place: &Place,
+        most: u64,
+        watch: &mut Watch,
+    ) -> Result<Vec<Document>, Lacks> {
+        let files = place.files(watch).map_err(Lacks::Wrong)?;
         if files.is_empty() {
             return Err(Lacks::Missing(format!("no file fits `{}`", place.name())));
         }
         let mut documents = Vec::with_capacity(files.len());
         for (name, path) in files {
-            let text = self.text(&name, &path, most)?;
-            documents.push(Document { name, text });
+            let text = self.text(&name, &path, most, watch)?;
+            documents.push(Document { name: name.into(), text });
         }
         Ok(documents)
     }
 
-    fn text(&self, name: &str, path: &Path, most: u64) -> Result<String, Lacks> {
+    fn text(
+        &self,
+        name: &str,
+        path: &Path,
+        most: u64,
+        watch: &mut Watch,
+    ) -> Result<Arc<str>, Lacks> {
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Lacks::Missing(format!("there is no file `{name}`")),
             _ => Lacks::Wrong(format!("`{name}` cannot be read: {error}")),
         };
-        let about = fs::metadata(path).map_err(wrong)?;
+        let (about, stamp) = watch.look(path).map_err(wrong)?;
         if !about.is_file() {
             return Err(Lacks::Wrong(format!("`{name}` is no file")));
         }
-        let (changed, length) = (about.modified().ok(), about.len());
         let too_long = || {
             Lacks::Wrong(format!(
                 "`{name}` has more than {most} bytes; shorten it, or raise `max_file_bytes`"
             ))
         };
-        if length > most {
+        if about.len() > most {
             return Err(too_long());
         }
-        let known = {
-            let shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.get(path).filter(|it| it.changed == changed && it.length == length).cloned()
-        };
-        if let Some(known) = known.filter(|it| it.changed.is_some()) {
-            return Ok(known.text);
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(path).filter(|known| known.stamp.is_of(&about)) {
+            return Ok(known.text.clone());
         }
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(wrong)?;
@@ -216,14 +297,16 @@ impl Shelf {
         if bytes.len() as u64 > most {
             return Err(too_long());
         }
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Lacks::Wrong(format!("`{name}` is no text in UTF-8")))?;
-        let known = Known { changed, length, text: text.clone() };
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text: Arc<str> = String::from_utf8(bytes)
+            .map_err(|_| Lacks::Wrong(format!("`{name}` is no text in UTF-8")))?
+            .into();
+        let mut shelf = lock();
         if shelf.len() > MOST_FILES * 4 {
             shelf.clear();
         }
-        shelf.insert(path.to_owned(), known);
+        if let Some(stamp) = stamp {
+            shelf.insert(path.to_owned(), Known { stamp, text: text.clone() });
+        }
         Ok(text)
     }
 }

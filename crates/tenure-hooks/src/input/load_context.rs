@@ -1,14 +1,14 @@
 //! Documents and memories that a model gets to read before the conversation.
 
-use super::documents::{Document, Lacks, Place, Shelf, is_glob, split_glob};
-use super::marked::{Marks, Side};
+use super::documents::{Document, Lacks, Place, Shelf, Watch, is_glob, split_glob};
+use super::marked::{Joint, Marks, Side};
 use super::seen::first_chars;
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::Error;
 use tenure_core::context::{InstanceCx, TurnCx};
 use tenure_core::drive::Input;
@@ -177,8 +177,8 @@ impl IntoRegistration for LoadContext {
         if !self.places.is_empty() {
             points = points.with(Point::OnStart);
         }
-        let shelf = Arc::default();
-        hook(Reading { own: Arc::new(self), shelf })
+        let (shelf, last, joint) = (Arc::default(), Mutex::default(), Joint::default());
+        hook(Reading { own: Arc::new(self), shelf, last, joint })
             .named("load_context")
             .kind("load_context")
             .only(points)
@@ -193,37 +193,65 @@ impl IntoRegistration for LoadContext {
 struct Reading {
     own: Arc<LoadContext>,
     shelf: Arc<Shelf>,
+    /// The files as they were read last.
+    last: Mutex<Option<Arc<Files>>>,
+    joint: Joint,
+}
+
+/// What was read of files, and what of that a model gets to see.
+struct Files {
+    documents: Vec<Document>,
+    shown: Option<Arc<Shown>>,
+    watch: Watch,
+}
+
+/// Documents as a model gets to see them.
+struct Shown {
+    text: String,
+    /// The text between its marks.
+    block: Arc<str>,
+    names: Vec<Arc<str>>,
+    /// Whether not all of it is there.
+    cut: bool,
 }
 
 const MARKS: Marks<'static> = Marks { open: "<loaded_context>", close: "</loaded_context>" };
 
 impl Reading {
     /// What the files say. Reading them blocks, so that it is done elsewhere.
-    async fn documents(&self) -> Result<Vec<Document>, HookError> {
-        if self.own.places.is_empty() {
-            return Ok(Vec::new());
-        }
+    async fn files(&self) -> Result<Arc<Files>, HookError> {
+        let lock = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock().clone();
         // Asking the system whether a file has changed is quicker than a thread that asks it.
-        if let Some(documents) = self.shelf.unchanged(&self.own.places) {
-            return Ok(documents);
+        if let Some(last) = last.filter(|last| last.watch.is_unchanged()) {
+            return Ok(last);
         }
         let (own, shelf) = (self.own.clone(), self.shelf.clone());
-        let read = tenure_core::blocking(move || {
-            let mut documents = Vec::new();
-            for place in &own.places {
-                match shelf.read(place, own.max_file_bytes) {
-                    Ok(found) => documents.extend(found),
-                    Err(Lacks::Missing(_)) if own.missing == Missing::Skip => {}
-                    Err(Lacks::Missing(why)) => {
-                        return Err(format!("{why}; add it, or set `missing: skip`"));
+        let read = || {
+            tenure_core::blocking(move || {
+                let (mut documents, mut watch) = (Vec::new(), Watch::default());
+                for place in &own.places {
+                    match shelf.read(place, own.max_file_bytes, &mut watch) {
+                        Ok(found) => documents.extend(found),
+                        Err(Lacks::Missing(_)) if own.missing == Missing::Skip => {}
+                        Err(Lacks::Missing(why)) => {
+                            return Err(format!("{why}; add it, or set `missing: skip`"));
+                        }
+                        Err(Lacks::Wrong(why)) => return Err(why),
                     }
-                    Err(Lacks::Wrong(why)) => return Err(why),
                 }
-            }
-            Ok(documents)
-        })
-        .await;
-        read.map_err(|why| Error::invalid(format!("the context cannot be loaded: {why}")).into())
+                Ok((documents, watch))
+            })
+        };
+        let read = match self.own.places.is_empty() {
+            true => Ok(Default::default()),
+            false => read().await,
+        };
+        let (documents, watch) =
+            read.map_err(|why| Error::invalid(format!("the context cannot be loaded: {why}")))?;
+        let files = Arc::new(Files { shown: self.shown(&documents), documents, watch });
+        *lock() = Some(files.clone());
+        Ok(files)
     }
 
     /// What the agent remembers.
@@ -241,15 +269,16 @@ impl Reading {
         let mut documents = Vec::new();
         for key in &own.keys {
             if let Some(value) = memory.get(key) {
-                documents.push(Document { name: key.clone(), text: text_of(&value) });
+                let text = text_of(&value).into();
+                documents.push(Document { name: key.as_str().into(), text });
             }
         }
         if own.search > 0 && !input.trim().is_empty() {
             let words = Search::text(quoted(input));
             for found in memory.search(&words, own.search).await? {
                 if !own.keys.contains(&found.key) {
-                    let text = text_of(&found.value);
-                    documents.push(Document { name: found.key, text });
+                    let text = text_of(&found.value).into();
+                    documents.push(Document { name: found.key.into(), text });
                 }
             }
         }
@@ -257,9 +286,9 @@ impl Reading {
     }
 
     /// The documents as a text of at most so many characters.
-    fn text(&self, documents: &[Document]) -> Option<(String, bool)> {
-        let most = self.own.max_chars;
-        let (mut text, mut left, mut cut) = (String::new(), most, false);
+    fn shown(&self, documents: &[Document]) -> Option<Arc<Shown>> {
+        let (mut text, mut left, mut cut) =
+            (self.own.heading.to_string(), self.own.max_chars, false);
         for document in documents {
             let body = document.text.trim_end();
             let part = first_chars(body, left);
@@ -268,20 +297,22 @@ impl Reading {
                 break;
             }
             left -= part.chars().count();
-            text.push_str(&format!("\n\n# {}\n{part}", document.name));
+            text.extend(["\n\n# ", &document.name, "\n", part]);
             if part.len() < body.len() {
                 cut = true;
                 text.push_str("\n[cut off here: it is longer]");
                 break;
             }
         }
-        if text.is_empty() {
+        if text.len() == self.own.heading.len() {
             return None;
         }
         if cut {
             text.push_str("\n[some documents were left out or cut off for their length]");
         }
-        Some((format!("{}{text}", self.own.heading), cut))
+        let block = MARKS.around(&text).into();
+        let names = documents.iter().map(|document| document.name.clone()).collect();
+        Some(Arc::new(Shown { text, block, names, cut }))
     }
 }
 
@@ -294,18 +325,25 @@ fn quoted(input: &str) -> String {
 #[lifecycle]
 impl AgentLifecycle for Reading {
     async fn on_start(&self, _cx: InstanceCx<'_>) -> Result<(), HookError> {
-        self.documents().await.map(drop)
+        self.files().await.map(drop)
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let mut documents = self.documents().await?;
-        documents.extend(self.memories(cx, &input.text).await?);
-        if let Some((text, cut)) = self.text(&documents) {
+        let files = self.files().await?;
+        let memories = self.memories(cx, &input.text).await?;
+        let shown = match memories.is_empty() {
+            true => files.shown.clone(),
+            false => self.shown(&[&files.documents[..], &memories].concat()),
+        };
+        if let Some(shown) = shown {
             cx.announce("context.loaded", || {
-                let names: Vec<_> = documents.iter().map(|it| &*it.name).collect();
-                json!({ "documents": names, "chars": text.chars().count(), "cut": cut })
+                let names: Vec<_> = shown.names.iter().map(|it| &**it).collect();
+                json!({ "documents": names, "chars": shown.text.chars().count(), "cut": shown.cut })
             });
-            cx.carry_recorded(&text)?;
+            if cx.steps().is_some() {
+                cx.carry_recorded(&shown.text)?;
+            }
+            cx.carry(shown);
         }
         Ok(Flow::Continue)
     }
@@ -315,14 +353,20 @@ impl AgentLifecycle for Reading {
         cx: TurnCx<'_>,
         request: &mut ModelRequest,
     ) -> Result<Flow, HookError> {
-        MARKS.clear(request);
-        if let Some(text) = cx.carried_recorded::<String>() {
-            match self.own.place {
-                ContextPlace::Instruction => MARKS.instruct(request, &text, Side::After),
-                ContextPlace::Message => {
-                    request.messages.edit().insert(0, Message::user(MARKS.around(&text)));
-                }
+        let block = match cx.carried::<Arc<Shown>>() {
+            Some(shown) => Some(shown.block.clone()),
+            // Another process has loaded it.
+            None => cx.carried_recorded::<String>().map(|text| MARKS.around(&text).into()),
+        };
+        match (block, self.own.place) {
+            (Some(block), ContextPlace::Instruction) => {
+                MARKS.instruct(request, &block, Side::After, &self.joint);
             }
+            (Some(block), ContextPlace::Message) => {
+                MARKS.clear(request);
+                request.messages.edit().insert(0, Message::user(&*block));
+            }
+            (None, _) => MARKS.clear(request),
         }
         Ok(Flow::Continue)
     }

@@ -1,7 +1,7 @@
 //! Text that a hook puts into a request between marks of its own, so that it finds it again: whoever
 //! keeps an edited request as the conversation keeps that too, and it must not pile up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::message::Message;
 use tenure_core::model::ModelRequest;
 
@@ -58,6 +58,10 @@ impl Marks<'_> {
         {
             request.instruction = (!without.is_empty()).then(|| without.into());
         }
+        self.clear_messages(request);
+    }
+
+    fn clear_messages(self, request: &mut ModelRequest) {
         if request.messages.iter().any(|message| self.is_marked(message)) {
             request.messages.edit().retain(|message| !self.is_marked(message));
         }
@@ -68,21 +72,68 @@ impl Marks<'_> {
         text.starts_with(self.open) && text.ends_with(self.close)
     }
 
-    /// Puts a text into the instruction, in the place of what it had there.
-    pub(crate) fn instruct(self, request: &mut ModelRequest, text: &str, side: Side) {
-        self.clear(request);
-        join(&mut request.instruction, &self.around(text), side);
+    /// Puts what [`around`](Self::around) made into the instruction, in the place of what it had
+    /// there. The joint belongs to these marks and this side.
+    pub(crate) fn instruct(
+        self,
+        request: &mut ModelRequest,
+        block: &Arc<str>,
+        side: Side,
+        joint: &Joint,
+    ) {
+        self.clear_messages(request);
+        joint.put(&mut request.instruction, block, |instruction| {
+            let without = instruction.and_then(|text| self.without(text));
+            joined(without.as_deref().or(instruction), block, side)
+        });
     }
 }
 
-/// Puts a part before or behind an instruction, with a blank line between them.
-pub(crate) fn join(instruction: &mut Option<Arc<str>>, part: &str, side: Side) {
-    let joined = match (instruction.as_deref().filter(|text| !text.is_empty()), side) {
-        (None, _) => part.to_owned(),
-        (Some(text), Side::Before) => format!("{part}\n\n{text}"),
-        (Some(text), Side::After) => format!("{text}\n\n{part}"),
-    };
-    *instruction = Some(joined.into());
+/// The last instruction that a part was put into, and what came of that. From call to call neither of
+/// them changes as a rule, and then nothing is written anew.
+#[derive(Debug, Default)]
+pub(crate) struct Joint(Mutex<Option<Joined>>);
+
+#[derive(Debug)]
+struct Joined {
+    instruction: Option<Arc<str>>,
+    part: Arc<str>,
+    whole: Arc<str>,
+}
+
+impl Joint {
+    /// Puts a part into an instruction. `make` says how, and goes by these two alone.
+    pub(crate) fn put(
+        &self,
+        instruction: &mut Option<Arc<str>>,
+        part: &Arc<str>,
+        make: impl FnOnce(Option<&str>) -> Arc<str>,
+    ) {
+        let is_same = |one: &Arc<str>, other: &Arc<str>| Arc::ptr_eq(one, other) || one == other;
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*last
+            && is_same(&last.part, part)
+            && match (&last.instruction, &*instruction) {
+                (Some(one), Some(other)) => is_same(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
+        {
+            *instruction = Some(last.whole.clone());
+            return;
+        }
+        let whole = make(instruction.as_deref());
+        let before = instruction.replace(whole.clone());
+        *last = Some(Joined { instruction: before, part: part.clone(), whole });
+    }
+}
+
+/// A part before or behind an instruction, with a blank line between them.
+pub(crate) fn joined(instruction: Option<&str>, part: &str, side: Side) -> Arc<str> {
+    match (instruction.filter(|text| !text.is_empty()), side) {
+        (None, _) => part.into(),
+        (Some(text), Side::Before) => [part, "\n\n", text].concat().into(),
+        (Some(text), Side::After) => [text, "\n\n", part].concat().into(),
+    }
 }
 
 #[cfg(test)]
@@ -91,12 +142,34 @@ mod tests {
 
     const MARKS: Marks<'static> = Marks { open: "<notes>", close: "</notes>" };
 
+    fn instruct(request: &mut ModelRequest, text: &str, side: Side) {
+        MARKS.instruct(request, &MARKS.around(text).into(), side, &Joint::default());
+    }
+
+    #[test]
+    fn what_was_put_together_before_is_used_again_only_for_the_same() {
+        let (joint, mut request) = (Joint::default(), ModelRequest::default());
+        let mut told = |instruction: Option<&str>, text: &str| {
+            request.instruction = instruction.map(Into::into);
+            MARKS.instruct(&mut request, &MARKS.around(text).into(), Side::After, &joint);
+            request.instruction.clone().unwrap()
+        };
+        let first = told(Some("Be kind."), "one");
+        assert_eq!(&*first, "Be kind.\n\n<notes>\none\n</notes>");
+        assert!(Arc::ptr_eq(&first, &told(Some("Be kind."), "one")));
+        assert_eq!(&*told(Some("Be kind."), "two"), "Be kind.\n\n<notes>\ntwo\n</notes>");
+        assert_eq!(&*told(Some("Be blunt."), "two"), "Be blunt.\n\n<notes>\ntwo\n</notes>");
+        assert_eq!(&*told(None, "two"), "<notes>\ntwo\n</notes>");
+        assert_eq!(&*told(Some(""), "two"), "<notes>\ntwo\n</notes>");
+        assert_eq!(told(Some(&first), "one"), first);
+    }
+
     #[test]
     fn a_part_is_replaced_and_not_added_to() {
         let mut request = ModelRequest::default();
         request.instruction = Some("Be kind.".into());
         for text in ["one", "two", "three </notes> four"] {
-            MARKS.instruct(&mut request, text, Side::After);
+            instruct(&mut request, text, Side::After);
         }
         let expected = "Be kind.\n\n<notes>\nthree  four\n</notes>";
         assert_eq!(request.instruction.as_deref(), Some(expected));
@@ -123,7 +196,7 @@ mod tests {
     fn what_others_put_around_it_stays() {
         let mut request = ModelRequest::default();
         request.instruction = Some("first\n\n<notes>\nold\n</notes>\n\nlast".into());
-        MARKS.instruct(&mut request, "new", Side::Before);
+        instruct(&mut request, "new", Side::Before);
         let expected = "<notes>\nnew\n</notes>\n\nfirst\n\nlast";
         assert_eq!(request.instruction.as_deref(), Some(expected));
     }

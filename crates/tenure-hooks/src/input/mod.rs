@@ -8,6 +8,7 @@ mod html;
 mod load_context;
 pub(crate) mod marked;
 mod quota;
+mod reads;
 mod route;
 pub(crate) mod sanitise;
 pub(crate) mod seen;

@@ -320,7 +320,8 @@ pub(super) struct QuotaOptions {
     /// request pass until they are out of the window, `ignore` takes them for free.
     unpriced: Unpriced,
     /// Whose requests are counted together: of a `user`, to an `agent`, or all of them (`shared`).
-    per: Per,
+    #[schemars(extend("default" = "user"))]
+    per: Option<Per>,
     /// An expression that says it in the place of `per`, as in `variables.team`.
     key: Option<String>,
     /// Where it is kept how much was used: in the `process`, or in the agent's `memory`, where it
@@ -348,7 +349,7 @@ impl Default for QuotaOptions {
             tokens: None,
             cost: None,
             unpriced: Unpriced::default(),
-            per: Per::default(),
+            per: None,
             key: None,
             keep: Keep::default(),
             pool: None,
@@ -383,7 +384,13 @@ impl Options for QuotaOptions {
                        share a memory share the quota";
             return Err(Refusal::new("pool", why));
         }
-        let mut quota = Quota::within(self.window.0).per(self.per).keep(self.keep);
+        if self.key.is_some() && self.per.is_some() {
+            let why = "`key` says it in its place: leave one of them out (`pool` counts the requests \
+                       to several agents together)";
+            return Err(Refusal::new("per", why));
+        }
+        let per = self.per.unwrap_or_default();
+        let mut quota = Quota::within(self.window.0).per(per).keep(self.keep);
         quota.limits.requests = self.requests;
         quota.limits.tokens = self.tokens;
         if let Some(usd) = self.cost {
@@ -399,7 +406,7 @@ impl Options for QuotaOptions {
             quota = quota.key(key)?;
         }
         // What all agents share has to be one account, whoever counts in it.
-        let pool = self.pool.or_else(|| (self.per == Per::Shared).then(String::new));
+        let pool = self.pool.or_else(|| (per == Per::Shared).then(String::new));
         if let Some(pool) = pool {
             let name = format!("{pool}/{}", self.window.0.as_millis());
             quota.accounts = makings.shared().part("quota", &name, Accounts::default);

@@ -1,16 +1,16 @@
 //! What conditions and templates in options get to see, and how they are evaluated: strictly, within
 //! bounds, and with no way to anything outside.
 
+use super::reads::Reads;
 use crate::ready::Pattern;
-use crate::words::{civil, evaluator};
+use crate::words::evaluator;
 use minijinja::Environment;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
-use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::LazyLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tenure_core::context::TurnCx;
 use tenure_core::message::Message;
 use tenure_core::model::ModelRequest;
@@ -24,10 +24,10 @@ pub(crate) const AT_MODEL: &[&str] =
 static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(evaluator);
 
 /// Refuses names that are never there. It would fail at the first call else.
-fn check(mentions: &BTreeSet<String>, seen: &[&str]) -> Result<(), String> {
+fn check(mentions: &HashSet<String>, seen: &[&str]) -> Result<(), String> {
     let functions: Vec<_> = EVALUATOR.globals().map(|(name, _)| name.to_owned()).collect();
     let known = |name: &str| seen.contains(&name) || functions.iter().any(|it| it == name);
-    match mentions.iter().find(|name| !known(name)) {
+    match mentions.iter().filter(|name| !known(name)).min() {
         Some(name) => Err(format!("it mentions `{name}`, and sees only: {}", seen.join(", "))),
         None => Ok(()),
     }
@@ -37,18 +37,19 @@ fn check(mentions: &BTreeSet<String>, seen: &[&str]) -> Result<(), String> {
 pub(crate) struct Expression {
     text: Box<str>,
     compiled: minijinja::Expression<'static, 'static>,
-    mentions: BTreeSet<String>,
+    reads: Reads,
 }
 
 impl Expression {
     /// Compiles it. The error says what is wrong, also with names that are never there.
-    pub(crate) fn compile(text: &str, seen: &[&str]) -> Result<Self, String> {
+    pub(crate) fn compile(text: &str, seen: &[&'static str]) -> Result<Self, String> {
         let compiled = EVALUATOR
             .compile_expression_owned(text.to_owned())
             .map_err(|error| format!("`{text}` is no expression: {error}"))?;
-        let mentions: BTreeSet<_> = compiled.undeclared_variables(false).into_iter().collect();
+        let mentions = compiled.undeclared_variables(false);
         check(&mentions, seen)?;
-        Ok(Self { text: text.into(), compiled, mentions })
+        let reads = Reads::of_expression(text, &mentions, seen);
+        Ok(Self { text: text.into(), compiled, reads })
     }
 
     /// Whether it holds. What cannot be decided is an error.
@@ -58,8 +59,8 @@ impl Expression {
 
     /// What it comes to.
     pub(crate) fn value(&self, moment: &Moment<'_>) -> Result<minijinja::Value, String> {
-        let seen = moment.values(&self.mentions);
-        let value = self.compiled.eval(seen);
+        let (sight, clock) = self.reads.sight(|name| moment.look(name));
+        let value = self.compiled.eval(self.reads.values(sight, clock));
         match value.map_err(|error| format!("`{}` cannot be decided: {error}", self.text))? {
             // Strictness ends at the result.
             value if value.is_undefined() => {
@@ -79,34 +80,52 @@ impl fmt::Debug for Expression {
 /// A strict template. It reads no files, includes nothing, and does a bounded amount of work.
 pub(crate) struct Template {
     environment: Environment<'static>,
-    mentions: BTreeSet<String>,
+    reads: Reads,
+    last: Mutex<Option<Said>>,
+}
+
+/// What a template said, and what it saw then.
+struct Said {
+    sight: Vec<Option<Value>>,
+    text: Arc<str>,
 }
 
 const TEMPLATE: &str = "template";
 
 impl Template {
     /// Compiles it. The error says what is wrong, also with names that are never there.
-    pub(crate) fn compile(text: &str, seen: &[&str]) -> Result<Self, String> {
+    pub(crate) fn compile(text: &str, seen: &[&'static str]) -> Result<Self, String> {
         let mut environment = evaluator();
         let compiled = environment.add_template_owned(TEMPLATE, text.to_owned());
         compiled.map_err(|error| format!("it is no template: {error}"))?;
         let template = environment.get_template(TEMPLATE).map_err(|error| error.to_string())?;
-        let mentions: BTreeSet<_> = template.undeclared_variables(false).into_iter().collect();
+        let mentions = template.undeclared_variables(false);
         check(&mentions, seen)?;
-        Ok(Self { environment, mentions })
+        let reads = Reads::of_template(text, &mentions, seen);
+        Ok(Self { environment, reads, last: Mutex::default() })
     }
 
-    /// What it says now.
-    pub(crate) fn render(&self, moment: &Moment<'_>) -> Result<String, String> {
-        let template = self.environment.get_template(TEMPLATE);
-        let rendered = template.and_then(|it| it.render(moment.values(&self.mentions)));
-        rendered.map_err(|error| format!("the template cannot be rendered: {error}"))
+    /// What it says now, without the white space around it. As long as it sees the same it says the
+    /// same, so that it is asked again only once something has changed.
+    pub(crate) fn render(&self, moment: &Moment<'_>) -> Result<Arc<str>, String> {
+        let (sight, clock) = self.reads.sight(|name| moment.look(name));
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = last().as_ref().filter(|said| said.sight == sight) {
+            return Ok(said.text.clone());
+        }
+        let values = self.reads.values(sight.clone(), clock);
+        let rendered = self.environment.get_template(TEMPLATE).and_then(|it| it.render(values));
+        let rendered =
+            rendered.map_err(|error| format!("the template cannot be rendered: {error}"))?;
+        let text: Arc<str> = rendered.trim().into();
+        *last() = Some(Said { sight, text: text.clone() });
+        Ok(text)
     }
 }
 
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Template").field("mentions", &self.mentions).finish_non_exhaustive()
+        f.debug_struct("Template").field("reads", &self.reads).finish_non_exhaustive()
     }
 }
 
@@ -128,17 +147,7 @@ impl<'a> Moment<'a> {
         Self { cx, input: said(request), request: Some(request) }
     }
 
-    /// Only what is mentioned is looked at.
-    fn values(&self, mentions: &BTreeSet<String>) -> minijinja::Value {
-        let mut seen = Map::new();
-        for name in mentions {
-            if let Some(value) = self.look(name) {
-                seen.insert(name.clone(), value);
-            }
-        }
-        minijinja::Value::from(minijinja::value::Serde(seen))
-    }
-
+    /// What is seen under a name. The time is not among it.
     fn look(&self, name: &str) -> Option<Value> {
         let cx = &self.cx;
         Some(match name {
@@ -150,7 +159,6 @@ impl<'a> Moment<'a> {
             },
             "state" => cx.state_values().into_iter().collect(),
             "input" => self.input.into(),
-            "now" => now_as_json(SystemTime::now()),
             "step" => cx.step_number().into(),
             "tools" => self.request?.tools.iter().map(|tool| json!(&*tool.name)).collect(),
             "chars" => chars_of(self.request?).into(),
@@ -207,30 +215,6 @@ pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::deserialize(text).map_err(|error| error.to_string())
 }
 
-/// A time in UTC, in parts and as texts.
-pub(crate) fn now_as_json(now: SystemTime) -> Value {
-    let unix = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, rest) = (unix / 86_400, unix % 86_400);
-    let (year, month, day) = civil(i64::try_from(days).unwrap_or_default());
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let weekdays = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
-    let date = format!("{year:04}-{month:02}-{day:02}");
-    let time = format!("{hour:02}:{minute:02}:{second:02}");
-    json!({
-        "iso": format!("{date}T{time}Z"),
-        "date": date,
-        "time": time,
-        "year": year,
-        "month": month,
-        "day": day,
-        "hour": hour,
-        "minute": minute,
-        "second": second,
-        "weekday": weekdays[(days % 7) as usize],
-        "unix": unix,
-    })
-}
-
 /// The first `most` characters of a text.
 pub(crate) fn first_chars(text: &str, most: usize) -> &str {
     match text.char_indices().nth(most) {
@@ -242,20 +226,6 @@ pub(crate) fn first_chars(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn a_time_is_told_in_utc() {
-        let at = |secs| now_as_json(UNIX_EPOCH + Duration::from_secs(secs));
-        assert_eq!(at(0)["iso"], "1970-01-01T00:00:00Z");
-        assert_eq!(at(0)["weekday"], "Thursday");
-        assert_eq!(at(951_782_400)["date"], "2000-02-29");
-        assert_eq!(at(951_868_799)["iso"], "2000-02-29T23:59:59Z");
-        assert_eq!(at(1_709_164_800)["date"], "2024-02-29");
-        assert_eq!(at(1_709_251_200)["date"], "2024-03-01");
-        assert_eq!(at(4_102_444_799)["iso"], "2099-12-31T23:59:59Z");
-        assert_eq!(at(1_794_830_400)["weekday"], "Monday");
-    }
 
     #[test]
     fn what_is_never_there_is_refused_before_it_is_asked() {

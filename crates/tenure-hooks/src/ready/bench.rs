@@ -17,6 +17,7 @@ use tenure_process::Environment;
 pub struct Bench {
     models: BTreeMap<String, Arc<dyn Model>>,
     own: Option<String>,
+    agents: Option<Vec<String>>,
     root: Option<PathBuf>,
     cache: Option<Arc<dyn Cache>>,
     shared: Shared,
@@ -40,6 +41,15 @@ impl Bench {
     #[must_use]
     pub fn own(mut self, name: impl Into<String>) -> Self {
         self.own = Some(name.into());
+        self
+    }
+
+    /// Says which agents will be there, and no others. By default nobody knows.
+    #[must_use]
+    pub fn agents<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        let mut names: Vec<String> = names.into_iter().map(Into::into).collect();
+        names.sort();
+        self.agents = Some(names);
         self
     }
 
@@ -77,6 +87,10 @@ impl Makings for Bench {
 
     fn own_model(&self) -> Option<&str> {
         self.own.as_deref()
+    }
+
+    fn agents(&self) -> Option<&[String]> {
+        self.agents.as_deref()
     }
 
     fn path(&self, path: &str) -> Result<PathBuf, String> {

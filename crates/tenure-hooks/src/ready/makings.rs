@@ -20,6 +20,11 @@ pub trait Makings {
         None
     }
 
+    /// The names of all agents that will be there, sorted; none, where that is not known yet.
+    fn agents(&self) -> Option<&[String]> {
+        None
+    }
+
     /// The file or folder that a path means, which a file names: beneath the project. It need not be
     /// there. The error says why it may not be used.
     fn path(&self, path: &str) -> Result<PathBuf, String>;

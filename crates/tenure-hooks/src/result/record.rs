@@ -3,14 +3,16 @@
 use crate::ready::Refusal;
 use crate::words::Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use tenure_core::Outcome;
+use std::sync::Arc;
 use tenure_core::context::TurnCx;
 use tenure_core::drive::TurnEnd;
 use tenure_core::hook::HookError;
 use tenure_core::message::Message;
+use tenure_core::model::Usage;
+use tenure_core::{Outcome, RunId};
 
 /// A part of what is said of a result. Its delivery, its time, the agent and the run always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -83,7 +85,7 @@ pub(super) struct Report {
 }
 
 /// What a begin leaves for its end.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Begun {
     millis: u64,
     /// How many messages there were.
@@ -106,36 +108,91 @@ impl Report {
 
     pub(super) fn begin(&self, cx: TurnCx<'_>) -> Result<(), HookError> {
         let messages = cx.agent().history().len();
-        Ok(cx.carry_recorded(&Begun { millis: Moment::now().millis, messages })?)
+        let begun = Begun { millis: Moment::now().millis, messages };
+        // What nobody can resume need not survive a resume.
+        match cx.steps() {
+            Some(_) => cx.carry_recorded(&begun)?,
+            None => cx.carry(begun),
+        }
+        Ok(())
     }
 
-    pub(super) fn record(&self, cx: TurnCx<'_>, end: &TurnEnd<'_>, now: Moment) -> Value {
-        let begun: Option<Begun> = cx.carried_recorded();
+    pub(super) fn record(&self, cx: TurnCx<'_>, end: &TurnEnd<'_>, now: Moment) -> Record {
+        let begun = cx.carried::<Begun>().map(|begun| *begun).or_else(|| cx.carried_recorded());
+        let outcome = self.has(Part::Outcome);
+        Record {
+            delivery: cx.delivery_id(),
+            time: now,
+            agent: cx.agent_name().to_owned(),
+            run: cx.run_id(),
+            outcome: outcome.then(|| end.outcome()),
+            error: end.error().filter(|_| outcome).map(ToString::to_string),
+            input: self.has(Part::Input).then(|| {
+                let earlier = begun.map_or(0, |begun| begun.messages);
+                let said = end.history().iter().skip(earlier).filter_map(|it| match it {
+                    Message::User { text } => Some(text.as_str()),
+                    _ => None,
+                });
+                said.last().map(str::to_owned)
+            }),
+            output: self.has(Part::Output).then(|| end.output().map(str::to_owned)),
+            usage: end.usage(),
+            has_usage: self.has(Part::Usage),
+            has_cost: self.has(Part::Cost),
+            duration: self
+                .has(Part::Duration)
+                .then(|| begun.map(|begun| now.millis.saturating_sub(begun.millis))),
+            trace: self.has(Part::Trace).then(|| {
+                // A trace that nobody has given is the turn's own id, and that is known already.
+                cx.context().map(|context| context.trace_id().to_owned())
+            }),
+        }
+    }
+}
+
+/// What is said of one result. A part that is none is not said; one of `Some(None)` is `null`.
+#[derive(Clone)]
+pub(super) struct Record {
+    pub(super) delivery: String,
+    time: Moment,
+    agent: String,
+    run: RunId,
+    outcome: Option<Outcome>,
+    error: Option<String>,
+    input: Option<Option<String>>,
+    output: Option<Option<String>>,
+    usage: Usage,
+    has_usage: bool,
+    has_cost: bool,
+    /// In milliseconds.
+    duration: Option<Option<u64>>,
+    /// `Some(None)` is the run's id.
+    trace: Option<Option<String>>,
+}
+
+impl From<Record> for Value {
+    fn from(it: Record) -> Self {
         let mut record = Map::new();
         let mut say = |key: &str, value: Value| record.insert(key.to_owned(), value);
-        say("delivery", cx.delivery_id().into());
-        say("time", now.rfc3339().into());
-        say("agent", cx.agent_name().into());
-        say("run", cx.run_id().to_string().into());
-        if self.has(Part::Outcome) {
-            say("outcome", end.outcome().as_str().into());
-            if let Some(error) = end.error() {
-                say("error", error.to_string().into());
-            }
+        let run = it.run.to_string();
+        say("delivery", it.delivery.into());
+        say("time", it.time.rfc3339().into());
+        say("agent", it.agent.into());
+        say("run", run.clone().into());
+        if let Some(outcome) = it.outcome {
+            say("outcome", outcome.as_str().into());
         }
-        if self.has(Part::Input) {
-            let earlier = begun.as_ref().map_or(0, |begun| begun.messages);
-            let said = end.history().iter().skip(earlier).filter_map(|it| match it {
-                Message::User { text } => Some(text.as_str()),
-                _ => None,
-            });
-            say("input", said.last().into());
+        if let Some(error) = it.error {
+            say("error", error.into());
         }
-        if self.has(Part::Output) {
-            say("output", end.output().into());
+        if let Some(input) = it.input {
+            say("input", input.into());
         }
-        let usage = end.usage();
-        if self.has(Part::Usage) {
+        if let Some(output) = it.output {
+            say("output", output.into());
+        }
+        let usage = it.usage;
+        if it.has_usage {
             say(
                 "usage",
                 json!({
@@ -147,19 +204,50 @@ impl Report {
                 }),
             );
         }
-        if self.has(Part::Cost) {
+        if it.has_cost {
             // A sum is none if a part of it is not known.
             let known = usage.unpriced == 0;
             say("cost_usd", known.then(|| usage.cost.usd()).into());
         }
-        if self.has(Part::Duration) {
-            let took = begun.map(|begun| now.millis.saturating_sub(begun.millis));
-            say("duration_ms", took.into());
+        if let Some(duration) = it.duration {
+            say("duration_ms", duration.into());
         }
-        if self.has(Part::Trace) {
-            say("trace", cx.trace_id().into());
+        if let Some(trace) = it.trace {
+            say("trace", trace.unwrap_or(run).into());
         }
         Value::Object(record)
+    }
+}
+
+/// The record that a memory has: as this process has left it, or as the memory has read it.
+#[derive(Clone)]
+pub(super) enum Remembered {
+    Here(Arc<Record>),
+    Read(Value),
+}
+
+impl Remembered {
+    /// Whether it is of this delivery.
+    pub(super) fn is_of(&self, delivery: &str) -> bool {
+        match self {
+            Self::Here(record) => record.delivery == delivery,
+            Self::Read(record) => record["delivery"] == delivery,
+        }
+    }
+}
+
+impl From<Remembered> for Value {
+    fn from(it: Remembered) -> Self {
+        match it {
+            Remembered::Here(record) => Arc::unwrap_or_clone(record).into(),
+            Remembered::Read(record) => record,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Remembered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::Read)
     }
 }
 

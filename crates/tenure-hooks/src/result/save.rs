@@ -1,13 +1,14 @@
 //! Keeps results.
 
 use super::file;
-use super::record::{OutcomeName, Part, Report, report};
+use super::record::{OutcomeName, Part, Remembered, Report, report};
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
 use crate::words::{Moment, evaluator};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use tenure_core::Outcome;
 use tenure_core::context::TurnCx;
 use tenure_core::drive::{Input, TurnEnd};
@@ -138,19 +139,20 @@ impl AgentLifecycle for Saving {
         }
         let now = Moment::now();
         let record = report.record(cx, end, now);
-        let delivery = cx.delivery_id();
         let sync = *sync;
         match place {
             Place::Lines(path) => {
                 let (path, resumed) = (path.clone(), cx.resumed());
-                let text = record.to_string();
+                let delivery = record.delivery.clone();
+                let text = Value::from(record).to_string();
                 let write = move || file::append(&path, &delivery, &text, sync, resumed);
                 tenure_core::blocking(write).await.map_err(HookError::new)?;
             }
             Place::Folder { dir, name } => {
                 let name = file_name(name, cx, end, now).map_err(HookError::new)?;
                 let path = dir.join(name);
-                let text = format!("{record:#}\n");
+                let delivery = record.delivery.clone();
+                let text = format!("{:#}\n", Value::from(record));
                 let write = move || file::replace(&path, &delivery, &text, sync);
                 tenure_core::blocking(write).await.map_err(HookError::new)?;
             }
@@ -158,9 +160,10 @@ impl AgentLifecycle for Saving {
                 let Some(memory) = cx.memory() else {
                     return Err(HookError::new("the agent has no memory to keep its result in"));
                 };
-                let is_same = |known: &Value| known["delivery"] == record["delivery"];
-                if !memory.get(key).as_ref().is_some_and(is_same) {
-                    memory.update(key, record)?;
+                // It becomes JSON when somebody reads it, or when it is stored.
+                let known = memory.get_as::<Remembered>(key)?;
+                if !known.is_some_and(|known| known.is_of(&record.delivery)) {
+                    memory.keep(key, Remembered::Here(Arc::new(record)))?;
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! A run that goes on in another process passes its recorded calls once more on its way to where it
 //! stopped; they are seen again there, and counted.
 
+mod gather;
 mod log;
 #[cfg(feature = "telemetry")]
 mod metrics;
@@ -16,6 +17,7 @@ mod saver;
 mod seen;
 #[cfg(feature = "telemetry")]
 mod telemetry;
+mod texts;
 mod usage;
 
 pub use log::StructuredLog;

@@ -102,9 +102,11 @@ impl UsageRow {
 }
 
 struct Book {
+    /// All but the runs.
     snapshot: UsageSnapshot,
-    /// In the order in which they ended.
-    runs: VecDeque<String>,
+    /// The newest runs, and the order in which they ended.
+    runs: HashMap<RunId, UsageRow>,
+    order: VecDeque<RunId>,
     most_runs: usize,
     /// The turns that are under way.
     open: HashMap<RunId, Arc<Tally>>,
@@ -136,12 +138,18 @@ impl UsageReport {
     }
 
     fn made(file: Option<PathBuf>, most_runs: usize) -> Self {
-        let (snapshot, runs, open) = (UsageSnapshot::default(), VecDeque::new(), HashMap::new());
-        let book = Arc::new(Mutex::new(Book { snapshot, runs, most_runs, open }));
+        let book = Book {
+            snapshot: UsageSnapshot::default(),
+            runs: HashMap::new(),
+            order: VecDeque::new(),
+            most_runs,
+            open: HashMap::new(),
+        };
+        let book = Arc::new(Mutex::new(book));
         let read = book.clone();
         let saver = file.clone().map(|path| {
             Saver::new(path, 0o600, move || {
-                let snapshot = lock(&read).snapshot.clone();
+                let snapshot = lock(&read).snapshot();
                 // Texts and numbers can always be written.
                 let mut text = serde_json::to_vec_pretty(&snapshot).unwrap_or_default();
                 text.push(b'\n');
@@ -166,11 +174,16 @@ impl UsageReport {
 
     /// What was used so far.
     pub fn snapshot(&self) -> UsageSnapshot {
-        lock(&self.book).snapshot.clone()
+        lock(&self.book).snapshot()
     }
 }
 
 impl Book {
+    fn snapshot(&self) -> UsageSnapshot {
+        let runs = self.runs.iter().map(|(run, row)| (run.to_string(), *row)).collect();
+        UsageSnapshot { runs, ..self.snapshot.clone() }
+    }
+
     fn turn(&mut self, agent: &str, user: Option<&str>, is_ok: bool, share: Usage) {
         self.snapshot.total.add(1, is_ok, share);
         row(&mut self.snapshot.agents, agent).add(1, is_ok, share);
@@ -179,18 +192,18 @@ impl Book {
         }
     }
 
-    fn run(&mut self, run: String, is_ok: bool, usage: Usage) {
+    fn run(&mut self, run: RunId, is_ok: bool, usage: Usage) {
         if self.most_runs == 0 {
             return;
         }
         let mut row = UsageRow::default();
         row.add(1, is_ok, usage);
-        if self.snapshot.runs.insert(run.clone(), row).is_none() {
-            self.runs.push_back(run);
+        if self.runs.insert(run, row).is_none() {
+            self.order.push_back(run);
         }
-        while self.runs.len() > self.most_runs {
-            if let Some(oldest) = self.runs.pop_front() {
-                self.snapshot.runs.remove(&oldest);
+        while self.order.len() > self.most_runs {
+            if let Some(oldest) = self.order.pop_front() {
+                self.runs.remove(&oldest);
             }
         }
     }
@@ -198,9 +211,15 @@ impl Book {
 
 /// The row of this name; of all further ones together, once there are too many.
 fn row<'a>(rows: &'a mut BTreeMap<String, UsageRow>, name: &str) -> &'a mut UsageRow {
-    let is_new = !rows.contains_key(name);
-    let name = if is_new && rows.len() >= MOST_NAMES { "(other)" } else { name };
-    rows.entry(name.to_owned()).or_default()
+    let name = match rows.contains_key(name) || rows.len() < MOST_NAMES {
+        true => name,
+        false => "(other)",
+    };
+    // Nearly always it is there, and its name need not be made.
+    if !rows.contains_key(name) {
+        rows.insert(name.to_owned(), UsageRow::default());
+    }
+    rows.get_mut(name).unwrap_or_else(|| unreachable!("it was put in if it was not there"))
 }
 
 /// What is left of a sum without one of its parts.
@@ -248,16 +267,17 @@ impl AgentLifecycle for Adds {
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         let (usage, is_ok) = (end.usage(), end.outcome().is_ok());
-        let tally = lock(&self.0.book).open.remove(&cx.run_id());
-        let within = tally.as_ref().map(|tally| *lock(&tally.within)).unwrap_or_default();
-        if let Some(outer) = tally.as_ref().and_then(|tally| tally.outer.as_ref()) {
-            *lock(&outer.within) += usage;
-        }
+        let user = user(&cx);
         {
             let mut book = lock(&self.0.book);
+            let tally = book.open.remove(&cx.run_id());
+            let within = tally.as_ref().map(|tally| *lock(&tally.within)).unwrap_or_default();
+            if let Some(outer) = tally.as_ref().and_then(|tally| tally.outer.as_ref()) {
+                *lock(&outer.within) += usage;
+            }
             let share = without(usage, within);
-            book.turn(&cx.config().name, user(&cx).as_deref(), is_ok, share);
-            book.run(cx.run_id().to_string(), is_ok, usage);
+            book.turn(&cx.config().name, user.as_deref(), is_ok, share);
+            book.run(cx.run_id(), is_ok, usage);
         }
         cx.announce("usage.reported", || {
             let cost = usage.cost.usd();

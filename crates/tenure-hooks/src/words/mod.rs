@@ -1,5 +1,6 @@
 //! What several hooks read and write the same way: names with stars, moments, templates.
 
+mod hex;
 mod key;
 mod moment;
 mod names;
@@ -7,6 +8,7 @@ mod names;
 mod schema;
 mod template;
 
+pub(crate) use hex::hex;
 pub(crate) use key::own_key;
 pub(crate) use moment::{Moment, civil};
 pub(crate) use names::fits;

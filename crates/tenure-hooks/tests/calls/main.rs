@@ -4,6 +4,7 @@ mod breaker;
 mod cache;
 mod fallback;
 mod limits;
+mod open;
 mod retry;
 mod support;
 mod timeout;

@@ -303,7 +303,6 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         let of: Vec<_> = runs.iter().filter(|run| run.group == at).collect();
         let ok = of.iter().filter(|run| run.end.is_ok()).count();
         let read = of.iter().filter(|run| run.end.is_err() && !run.pieces.is_empty()).count();
-        // A breaker that is open says so at once; if that of the second model is too, nobody answers.
         let is_refused = |end: &Result<String, (ModelErrorKind, String)>| {
             end.as_ref().is_err_and(|(_, why)| why.contains("(breaker)"))
         };
@@ -321,11 +320,10 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
             of.len() - ok - read - refused,
             group.model.calls().len(),
         );
-        // Whoever has a second model gets an answer, unless some of the first was read already, or
-        // both models are known to fail.
-        let asked = of.len() - read - refused;
-        assert!(ok * 100 >= asked * 95, "{}: only {ok} of {asked}", group.name);
-        assert!(refused * 5 <= of.len(), "{}: {refused} refused", group.name);
+        // Whoever has a second model gets an answer, unless some of the first was read already. If
+        // the breakers of both are open, one of them is waited for.
+        let all = of.len() - read;
+        assert!(ok * 100 >= all * 97, "{}: only {ok} of {all}", group.name);
         assert!(retries > 20 && answered > 20 && read > 0, "{}", group.name);
     }
     assert!(groups[2].announced("breaker", "\"open\"") > 0, "it never opened under harsh chaos");

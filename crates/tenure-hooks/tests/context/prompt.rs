@@ -1,10 +1,11 @@
 //! An instruction that is made anew for each model call.
 
-use crate::stage::{Heard, five_steps, instructions, made, refused};
+use crate::stage::{Heard, five_steps, hearing, instructions, made, refused};
 use serde_json::json;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::context::ExecutionContext;
 use tenure_core::hook::{self, Flow};
+use tenure_core::model::ModelResponse;
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::context::{DynamicPrompt, PromptPlace};
 
@@ -91,6 +92,59 @@ async fn a_template_that_says_nothing_changes_nothing() {
     run(agent.build().unwrap(), 1).await;
     let expected = ["Be kind.", "Be kind.", "Hurry.\n\nBe kind.", "Hurry.\n\nBe kind."];
     assert_eq!(instructions(&heard)[..4], expected);
+}
+
+#[tokio::test]
+async fn it_says_something_else_as_soon_as_what_it_reads_has_changed() {
+    // One that reads nothing, one that reads what stays, and ones that read what changes.
+    for (template, expected) in [
+        ("Be quick.", ["Be quick."; 3]),
+        ("{{ agent.name }} {{ now.year > 2000 }}", ["a True"; 3]),
+        ("{{ state | length }}", ["1", "1", "1"]),
+        ("{{ state.mood }}", ["good", "bad", "1"]),
+        ("{{ input[:2] }}", ["on", "tw", "th"]),
+        ("{{ user }}", ["ada", "bob", "ada"]),
+        ("{{ user }} {{ chars }}", ["ada 11", "bob 11", "ada 13"]),
+    ] {
+        let (model, heard) = hearing(|_| ModelResponse::text("fine"));
+        let prompt = DynamicPrompt::new(template).unwrap().place(PromptPlace::Instead);
+        let forgets = hook::before_model(|_, request| {
+            Box::pin(async move {
+                request.instruction = Some("Be kind.".into());
+                let keep = request.messages.len() - 1;
+                request.messages.edit().drain(..keep);
+                Ok(Flow::Continue)
+            })
+        });
+        let forgets = hook::hook(forgets).named("forgets").outside("prompt");
+        let builder = Agent::builder("a").model(model).with_lifecycle(forgets);
+        let agent = builder.with_lifecycle(prompt).build().unwrap();
+        agent.startup().await.unwrap();
+        for (input, mood, user) in [
+            ("one", json!("good"), "ada"),
+            ("two", json!("bad"), "bob"),
+            ("three", json!(1), "ada"),
+        ] {
+            agent.set_state("mood", mood).unwrap();
+            let context = ExecutionContext::unique().with_user_id(user);
+            agent.request(input).context(context).run().await.unwrap();
+        }
+        agent.shutdown().await;
+        assert_eq!(instructions(&heard), expected, "{template}");
+    }
+}
+
+#[tokio::test]
+async fn it_tells_the_time_as_it_is_at_each_call() {
+    let (agent, heard) = agent(DynamicPrompt::new("{{ now.second }}").unwrap());
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    agent.run("hello").await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    agent.run("hello").await.unwrap();
+    agent.shutdown().await;
+    let heard = instructions(&heard);
+    assert_ne!(heard[0], heard[5]);
 }
 
 #[tokio::test]

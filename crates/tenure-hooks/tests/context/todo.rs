@@ -76,6 +76,40 @@ async fn the_list_is_shown_at_each_step_once_as_it_is_then() {
 }
 
 #[tokio::test]
+async fn a_list_that_others_write_is_shown_too() {
+    let (model, heard) = hearing(|_| ModelResponse::text("fine"));
+    let todo = TodoList::new().system_prompt("");
+    let agent = Agent::builder("a").model(model).instruction("Be kind.").with_lifecycle(todo);
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    let sow = list(&[("sow", "pending")])["todos"].clone();
+    let reap = list(&[("reap", "completed")])["todos"].clone();
+    for todos in [json!([]), sow.clone(), sow, reap, json!("none"), json!(null)] {
+        agent.set_state("_todos", todos).unwrap();
+        agent.run("go").await.unwrap();
+    }
+    agent.shutdown().await;
+    let told = |line: &str| {
+        format!("Be kind.\n\n<todo_list>\nThe list as it is now:\n- {line}\n</todo_list>")
+    };
+    let none = "Be kind.".to_owned();
+    let (sow, reap) = (told("[ ] sow"), told("[x] reap"));
+    let expected = [none.clone(), sow.clone(), sow, reap, none.clone(), none];
+    assert_eq!(instructions(&heard), expected);
+}
+
+#[tokio::test]
+async fn the_list_is_json_to_whoever_reads_the_state() {
+    let (agent, _) = working();
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    agent.run("go").await.unwrap();
+    let expected = list(&[("plan", "completed"), ("build", "completed")]);
+    assert_eq!(agent.state_value("_todos").as_ref(), Some(&expected["todos"]));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn several_calls_at_once_are_all_refused() {
     let (one, two) = (list(&[("a", "pending")]), list(&[("b", "pending")]));
     let model = Scripted::empty()

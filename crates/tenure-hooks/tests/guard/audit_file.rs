@@ -104,6 +104,65 @@ async fn several_agents_write_one_chain_at_the_same_time() {
     assert_eq!(AuditLog::verify(&path).unwrap().lines, 80);
 }
 
+/// Another name of the same file has a writer of its own, as another process has.
+#[tokio::test]
+async fn writers_who_do_not_know_of_each_other_write_one_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("log.jsonl"), folder.path().join("other.jsonl"));
+    log(&path, 1).await;
+    fs::hard_link(&path, &other).unwrap();
+    let seen = Seen::default();
+    let agent = |path: &Path| {
+        let replies = (0..5).flat_map(|_| [calls("search", 3), json!("end")]).collect();
+        scripted(&seen, replies).with_lifecycle(AuditLog::new(path)).build().unwrap()
+    };
+    let (one, two) = (agent(&path), agent(&other));
+    one.startup().await.unwrap();
+    two.startup().await.unwrap();
+    for _ in 0..2 {
+        one.run("go").await.unwrap();
+        two.run("go").await.unwrap();
+    }
+    for _ in 0..3 {
+        let (one, two) = tokio::join!(one.run("go"), two.run("go"));
+        assert!(one.is_ok() && two.is_ok());
+    }
+    one.shutdown().await;
+    two.shutdown().await;
+    assert_eq!(seen.count(), 30);
+    assert_eq!(AuditLog::verify(&path).unwrap().lines, 2 + 60);
+}
+
+#[tokio::test]
+async fn a_log_that_is_taken_away_under_way_denies_from_then_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, aside) = (folder.path().join("log.jsonl"), folder.path().join("aside.jsonl"));
+    let seen = Seen::default();
+    let replies = (0..4).flat_map(|_| [calls("search", 1), json!("end")]).collect();
+    let agent = scripted(&seen, replies).with_lifecycle(AuditLog::new(&path)).build().unwrap();
+    agent.startup().await.unwrap();
+    agent.run("go").await.unwrap();
+    assert_eq!(seen.count(), 1);
+    fs::rename(&path, &aside).unwrap();
+    let denied = async || {
+        let (status, why) = results(&agent.run("go").await).pop().expect("there is a result");
+        assert_eq!((status, seen.count()), (Denied, 1), "{why}");
+        why
+    };
+    let why = denied().await;
+    assert!(why.contains("moved or deleted"), "{why}");
+    fs::rename(&aside, &path).unwrap();
+    let whole = fs::read(&path).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(10).unwrap();
+    let why = denied().await;
+    assert!(why.contains("cut off"), "{why}");
+    fs::write(&path, whole).unwrap();
+    agent.run("go").await.unwrap();
+    agent.shutdown().await;
+    assert_eq!(seen.count(), 2);
+    assert_eq!(AuditLog::verify(&path).unwrap().lines, 4);
+}
+
 #[tokio::test]
 async fn a_log_that_was_tampered_with_or_taken_away_is_not_gone_on_with() {
     let denied = async |path: &Path| {

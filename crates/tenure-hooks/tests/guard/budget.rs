@@ -215,6 +215,11 @@ fn options_are_checked() {
     assert_eq!(field(json!({ "thread": { "tokens": 0 } })), "thread.tokens");
     assert_eq!(field(json!({ "run": { "usd": 1 }, "warn_at": 80 })), "warn_at");
     assert_eq!(field(json!({ "run": { "usd": 1 }, "remember": "x" })), "remember");
+    assert_eq!(field(json!({ "run": { "usd": 1 }, "text": "Enough." })), "text");
+    let denied = json!({ "run": { "usd": 1 }, "text": "Enough.", "on_exceed": "deny" });
+    assert_eq!(field(denied), "text");
+    let ended = json!({ "run": { "usd": 1 }, "text": "Enough.", "on_exceed": "end" });
+    assert!(ready::find("budget").unwrap().make(&ended, &Bench::new()).is_ok());
     let price = json!({ "price": { "input": -1, "output": 1 } });
     assert_eq!(field(json!({ "run": { "usd": 1 }, "unpriced": price })), "unpriced.price");
 }

@@ -125,6 +125,9 @@ fn options_are_checked() {
     assert_eq!(field(json!({ "models": { "run": 3, "thread": 2 } })), "models.run");
     assert_eq!(field(json!({ "models": { "run": 3 }, "exit": "continue" })), "exit");
     assert_eq!(field(json!({ "tools": { "a": {} } })), "tools.a");
+    let text = |exit: &str| json!({ "models": { "run": 3 }, "exit": exit, "text": "Enough." });
+    assert_eq!(field(text("error")), "text");
+    assert!(made(text("end")).is_ok());
     assert_eq!(field(json!({ "tools": { "": { "run": 1 } } })), "tools.");
 }
 

@@ -4,6 +4,7 @@ use crate::support::{Heard, listening, refused};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;
@@ -140,6 +141,110 @@ async fn a_file_that_is_missing_stops_the_start_or_is_passed_over() {
     assert_eq!(instructions(&heard), ["Be kind."]);
 }
 
+/// What a turn has the model read, or nothing.
+async fn read(agent: &Agent, heard: &Heard) -> String {
+    agent.run("hello").await.expect("it works here");
+    let told = instructions(heard).pop().expect("it works here");
+    let told = told.strip_prefix("Be kind.").expect("it works here");
+    let told = told.strip_prefix("\n\n<loaded_context>\nRead:\n\n").unwrap_or(told);
+    told.strip_suffix("\n</loaded_context>").unwrap_or(told).to_owned()
+}
+
+/// Two turns, between which nothing happens, and after what was written has settled: the second goes
+/// by what the first has found.
+async fn read_twice(agent: &Agent, heard: &Heard) -> String {
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    let once = read(agent, heard).await;
+    assert_eq!(read(agent, heard).await, once);
+    once
+}
+
+#[tokio::test]
+async fn a_file_that_comes_changes_and_goes_is_seen_at_the_next_turn() {
+    let folder = project(&[("rules.md", "Say please.")]);
+    let later = folder.path().join("later.md");
+    let with = json!({
+        "files": ["rules.md", "later.md"], "missing": "skip", "heading": "Read:",
+    });
+    let (agent, heard) = agent_in(folder.path(), with);
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    let rules = "# rules.md\nSay please.";
+    assert_eq!(read_twice(&agent, &heard).await, rules);
+    fs::write(&later, "One.").unwrap();
+    assert_eq!(read(&agent, &heard).await, format!("{rules}\n\n# later.md\nOne."));
+    // As long as the one before, and at once after it.
+    fs::write(&later, "Two.").unwrap();
+    assert_eq!(read(&agent, &heard).await, format!("{rules}\n\n# later.md\nTwo."));
+    assert_eq!(read_twice(&agent, &heard).await, format!("{rules}\n\n# later.md\nTwo."));
+    fs::write(&later, "Six.").unwrap();
+    assert_eq!(read(&agent, &heard).await, format!("{rules}\n\n# later.md\nSix."));
+    assert_eq!(read_twice(&agent, &heard).await, format!("{rules}\n\n# later.md\nSix."));
+    fs::remove_file(&later).unwrap();
+    assert_eq!(read(&agent, &heard).await, rules);
+    assert_eq!(read_twice(&agent, &heard).await, rules);
+    fs::remove_file(folder.path().join("rules.md")).unwrap();
+    assert_eq!(read(&agent, &heard).await, "");
+    assert_eq!(read_twice(&agent, &heard).await, "");
+    agent.shutdown().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn another_file_with_the_time_of_the_one_before_is_told_from_it() {
+    let folder = project(&[("rules.md", "Say please."), ("new.md", "Say thanks.")]);
+    let path = folder.path().join("rules.md");
+    let (agent, heard) =
+        agent_in(folder.path(), json!({ "files": ["rules.md"], "heading": "Read:" }));
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    assert_eq!(read_twice(&agent, &heard).await, "# rules.md\nSay please.");
+    let changed = fs::metadata(&path).unwrap().modified().unwrap();
+    let new = folder.path().join("new.md");
+    fs::File::options().write(true).open(&new).unwrap().set_modified(changed).unwrap();
+    fs::rename(&new, &path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), changed);
+    assert_eq!(read(&agent, &heard).await, "# rules.md\nSay thanks.");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_fits_a_pattern_is_seen_as_it_comes_changes_and_goes() {
+    let folder = project(&[("docs/deep/a.md", "A")]);
+    let with = json!({ "files": ["docs/**/*.md"], "missing": "skip", "heading": "Read:" });
+    let (agent, heard) = agent_in(folder.path(), with);
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    assert_eq!(read_twice(&agent, &heard).await, "# deep/a.md\nA");
+    fs::write(folder.path().join("docs/deep/b.md"), "B").unwrap();
+    assert_eq!(read_twice(&agent, &heard).await, "# deep/a.md\nA\n\n# deep/b.md\nB");
+    fs::write(folder.path().join("docs/deep/a.md"), "C").unwrap();
+    assert_eq!(read(&agent, &heard).await, "# deep/a.md\nC\n\n# deep/b.md\nB");
+    fs::remove_dir_all(folder.path().join("docs")).unwrap();
+    assert_eq!(read_twice(&agent, &heard).await, "");
+    fs::create_dir_all(folder.path().join("docs/more")).unwrap();
+    assert_eq!(read_twice(&agent, &heard).await, "");
+    fs::write(folder.path().join("docs/more/d.md"), "D").unwrap();
+    assert_eq!(read(&agent, &heard).await, "# more/d.md\nD");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn more_files_than_are_asked_in_passing_are_read_again_too() {
+    let folder = project(&[]);
+    for at in 0..40 {
+        fs::write(folder.path().join(format!("{at:02}.md")), "old").unwrap();
+    }
+    let (agent, heard) = agent_in(folder.path(), json!({ "files": ["*.md"], "heading": "Read:" }));
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    assert_eq!(read_twice(&agent, &heard).await.matches("old").count(), 40);
+    fs::write(folder.path().join("39.md"), "new").unwrap();
+    let told = read(&agent, &heard).await;
+    assert!(told.ends_with("# 39.md\nnew") && told.matches("old").count() == 39, "{told}");
+    agent.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_file_that_goes_or_grows_too_long_fails_the_turn() {
     let folder = project(&[("rules.md", "Say please.")]);
@@ -209,6 +314,22 @@ async fn what_the_agent_remembers_is_found_by_key_and_by_the_words_of_the_input(
     let agent = agent.build().unwrap();
     let error = agent.scoped(async |agent| agent.run("hello").await).await.unwrap_err();
     assert!(error.to_string().contains("the agent has none"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_remembered_comes_after_the_files_as_it_is_then() {
+    let folder = project(&[("rules.md", "Say please.")]);
+    let with = json!({ "files": ["rules.md"], "memory": ["memory/mood"], "heading": "Read:" });
+    let (agent, heard) = agent_in(folder.path(), with);
+    let agent = agent.memory(InMemory::new()).build().unwrap();
+    agent.startup().await.unwrap();
+    let rules = "# rules.md\nSay please.";
+    assert_eq!(read_twice(&agent, &heard).await, rules);
+    for mood in ["good", "bad"] {
+        agent.memory().unwrap().update("memory/mood", mood).unwrap();
+        assert_eq!(read(&agent, &heard).await, format!("{rules}\n\n# memory/mood\n{mood}"));
+    }
+    agent.shutdown().await;
 }
 
 #[tokio::test]

@@ -248,6 +248,10 @@ fn options_are_checked() {
     assert_eq!(refused("quota", json!({ "requests": 1, "window": "1" })), "window");
     assert_eq!(refused("quota", json!({ "requests": 1, "key": "user ==" })), "key");
     assert_eq!(refused("quota", json!({ "requests": 1, "key": "nobody" })), "key");
+    for per in ["user", "agent", "shared"] {
+        let both = json!({ "requests": 1, "key": "variables.team", "per": per });
+        assert_eq!(refused("quota", both), "per");
+    }
     assert_eq!(refused("quota", json!({ "requests": 1, "per": "team" })), "per");
     let both = json!({ "requests": 1, "keep": "memory", "pool": "x" });
     assert_eq!(refused("quota", both), "pool");

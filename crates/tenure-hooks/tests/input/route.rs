@@ -413,4 +413,26 @@ fn options_are_checked() {
     assert_eq!(refused("route", zero), "max_depth");
     let model = json!({ "ways": [{ "label": "x", "about": "x" }], "model": "nobody" });
     assert_eq!(refused("route", model), "model");
+    for (field, value) in [("prompt", json!("Choose.")), ("attempts", json!(2))] {
+        let mut alone = json!({ "ways": [{ "label": "x", "about": "x", "agent": "b" }] });
+        alone[field] = value;
+        assert_eq!(refused("route", alone.clone()), field, "without a model that chooses");
+        alone["model"] = "passthrough".into();
+        assert!(ready::find("route").unwrap().make(&alone, &Bench::new()).is_ok(), "{alone}");
+    }
+}
+
+#[test]
+fn an_agent_that_will_not_be_there_is_refused_where_that_is_known() {
+    let with = json!({ "ways": [
+        { "label": "here", "matches": ["x"] },
+        { "label": "money", "matches": ["invoice"], "agent": "billng" },
+    ] });
+    let route = ready::find("route").unwrap();
+    let refused = route.make(&with, &Bench::new().agents(["desk", "billing"])).unwrap_err();
+    assert_eq!(refused.field(), "ways[1].agent");
+    let said = "there is no agent `billng` among those that are loaded: billing, desk";
+    assert_eq!(refused.message(), said);
+    assert!(route.make(&with, &Bench::new().agents(["desk", "billng"])).is_ok());
+    assert!(route.make(&with, &Bench::new()).is_ok(), "nobody knows yet");
 }

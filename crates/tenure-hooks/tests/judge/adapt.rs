@@ -11,6 +11,7 @@ use tenure_core::context::ToolCx;
 use tenure_core::event::EventBus;
 use tenure_core::memory::{InMemory, Memory};
 use tenure_core::model::{Cost, ModelError, ModelErrorKind, ModelResponse, Usage};
+use tenure_core::step::MemoryStepLog;
 use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use tenure_core::{BoxError, Error};
 use tenure_hooks::adapt::{Adaptation, Adaptive, Bounds, Goal, Goals, Latency, Setting, replay};
@@ -236,6 +237,49 @@ async fn a_memory_that_fails_or_knows_nonsense_does_not_hurt_the_agent() {
         agent.shutdown().await;
         assert_eq!(adaptation.setting().model.as_deref(), Some("fast"), "it adapts all the same");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_known_is_remembered_at_every_turn_and_stored_in_the_end() {
+    let (bus, _) = Announced::new();
+    let memory = InMemory::new();
+    let adaptation = quick(Goals::new().latency_p95(SECOND * 9));
+    let (agents, _) = clerk(&adaptation, &bus, &memory);
+    let agent = started(&agents).await;
+    for turns in 1..=3 {
+        say(&agent, 1).await;
+        let known = agent.memory().and_then(|it| it.get("memory/adapt")).unwrap();
+        assert_eq!(known, adaptation.knowledge());
+        assert_eq!(known["summary"]["turns"], turns);
+        assert_eq!(known["window"].as_array().unwrap().len(), turns);
+    }
+    assert!(memory.load("clerk").await.unwrap().is_empty(), "nothing is stored yet");
+    agent.shutdown().await;
+    let stored = memory.load("clerk").await.unwrap().remove("memory/adapt").unwrap();
+    assert_eq!(stored, adaptation.knowledge());
+    let next = quick(Goals::new().latency_p95(SECOND * 9));
+    assert!(next.recall(&stored).unwrap());
+    assert_eq!(next.knowledge(), stored);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_recorded_turn_showed_is_remembered_by_a_later_life_of_it() {
+    let run = async |log: MemoryStepLog| {
+        let memory = InMemory::new();
+        let adaptation = quick(Goals::new().latency_p95(SECOND * 9));
+        let agent = Agent::builder("clerk")
+            .model(Slow::of(Scripted::from_fn(|_, _| Ok(ModelResponse::text("done")))).by(SECOND))
+            .memory(memory.clone())
+            .with_lifecycle(adaptation);
+        let agent = agent.build().unwrap();
+        agent.scoped(async |it| it.request("go").steps(log).run().await).await.unwrap();
+        memory.load("clerk").await.unwrap().remove("memory/adapt")
+    };
+    let log = MemoryStepLog::new();
+    let first = run(log.clone()).await.unwrap();
+    assert_eq!(first["window"][0]["calls_us"], json!([1_000_000]));
+    let whole = log.cut_after(log.keys().len());
+    assert_eq!(run(whole).await, Some(first), "it was delivered, and is on record");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::memory::InMemory;
+use tenure_core::context::ExecutionContext;
+use tenure_core::memory::{InMemory, Memory};
 use tenure_core::model::{ModelErrorKind, ModelResponse};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::ready::{self, Bench};
@@ -114,6 +115,55 @@ async fn the_last_result_is_in_the_memory() {
         })
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn what_is_remembered_is_whole_before_and_after_it_is_stored() {
+    let memory = InMemory::new();
+    let agent = echo().memory(memory.clone()).with_lifecycle(SaveResult::memory("memory/last"));
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    let report = agent.run("one").await.unwrap();
+    let remembered = agent.memory().unwrap();
+    let kept = remembered.get("memory/last").unwrap();
+    assert_eq!((&kept["input"], &kept["output"]), (&json!("one"), &json!("one")));
+    assert_eq!((&kept["agent"], &kept["outcome"]), (&json!("clerk"), &json!("ok")));
+    assert_eq!(kept["trace"], report.trace_id());
+    assert!(kept["duration_ms"].is_u64() && kept["usage"]["calls"] == 1, "{kept}");
+    assert!(kept["time"].as_str().unwrap().ends_with('Z') && kept["delivery"].is_string());
+    assert!(memory.load("clerk").await.unwrap().is_empty(), "nothing is stored yet");
+    remembered.flush().await.unwrap();
+    assert_eq!(memory.load("clerk").await.unwrap()["memory/last"], kept);
+    assert_eq!(remembered.get("memory/last"), Some(kept.clone()));
+
+    let context = ExecutionContext::new("trace-7");
+    agent.request("two").context(context).run().await.unwrap();
+    agent.shutdown().await;
+    let stored = memory.load("clerk").await.unwrap().remove("memory/last").unwrap();
+    assert_eq!((&stored["output"], &stored["trace"]), (&json!("two"), &json!("trace-7")));
+    assert_ne!(stored["delivery"], kept["delivery"]);
+    let names = |record: &Value| record.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&stored), names(&kept));
+}
+
+#[tokio::test]
+async fn what_is_remembered_survives_a_crash() {
+    let run = async |log: MemoryStepLog| {
+        let memory = InMemory::new();
+        let agent = echo().memory(memory.clone()).with_lifecycle(SaveResult::memory("memory/last"));
+        let agent = agent.build().unwrap();
+        agent.scoped(async |it| it.request("go").steps(log).run().await).await.unwrap();
+        memory.load("clerk").await.unwrap().remove("memory/last")
+    };
+    let log = MemoryStepLog::new();
+    let first = run(log.clone()).await.unwrap();
+    for count in 0..=log.keys().len() {
+        let again = run(log.cut_after(count)).await;
+        let again = again.unwrap_or_else(|| panic!("nothing is left after {count} steps"));
+        for part in ["delivery", "input", "output", "outcome", "usage"] {
+            assert_eq!(again[part], first[part], "{part} after {count} steps");
+        }
+    }
 }
 
 #[tokio::test]

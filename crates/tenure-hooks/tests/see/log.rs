@@ -190,6 +190,107 @@ async fn whoever_reads_slowly_holds_nobody_up_and_is_told_what_it_missed() {
 }
 
 #[tokio::test]
+async fn what_is_not_written_is_told_of_to_the_last_line() {
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let slow = Slow { seen: seen.clone(), delay: Duration::from_millis(2) };
+    let _mine = tracing::subscriber::set_default(slow);
+    let log = StructuredLog::to_tracing().queue(6);
+    let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(log.clone());
+    let agent = agent.build().unwrap();
+    agent.startup().await.unwrap();
+    for _ in 0..50 {
+        agent.run("hello").await.unwrap();
+    }
+    agent.shutdown().await;
+    assert_eq!(log.lost(), 0);
+    let seen = seen.lock().unwrap();
+    let (mut written, mut lost) = (0, 0);
+    for line in seen.iter() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if line["event"] == "log.lost" {
+            lost += line["lines"].as_u64().unwrap();
+        } else {
+            written += 1;
+        }
+    }
+    assert!(lost > 0 && written >= 6, "{written} written, {lost} lost");
+    assert_eq!(written + lost, 200);
+}
+
+#[tokio::test]
+async fn every_line_is_written_at_the_end_in_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.log");
+    let log = StructuredLog::to_file(&path).max_bytes(1 << 30);
+    let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(log).build().unwrap();
+    let mut runs = Vec::new();
+    agent.startup().await.unwrap();
+    for _ in 0..300 {
+        runs.push(json!(agent.run("hello").await.unwrap().run));
+    }
+    agent.shutdown().await;
+    let lines = lines(&path);
+    let all = ["turn.started", "model.started", "model.ended", "turn.ended"];
+    let wanted = runs.iter().flat_map(|run| all.map(|event| (run.clone(), json!(event))));
+    let found = lines.iter().map(|line| (line["run"].clone(), line["event"].clone()));
+    assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_line_comes_soon_while_the_agent_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.log");
+    let model = Scripted::empty().text("fine").error(ModelErrorKind::Overloaded, "too busy");
+    let log = StructuredLog::to_file(&path);
+    let agent = Agent::builder("a").model(model).with_lifecycle(log).build().unwrap();
+    agent.startup().await.unwrap();
+    for lines_wanted in [4, 8] {
+        let _ = agent.run("hello").await;
+        let began = Instant::now();
+        while lines(&path).len() < lines_wanted {
+            assert!(began.elapsed() < Duration::from_secs(5), "{:?}", lines(&path));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    assert_eq!(lines(&path)[7]["level"], "error");
+    agent.shutdown().await;
+    assert_eq!(lines(&path).len(), 8);
+}
+
+#[tokio::test]
+async fn a_line_says_the_trace_of_its_request_and_the_time_of_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.log");
+    let agent = agent(StructuredLog::to_file(&path));
+    let context = tenure_core::context::ExecutionContext::new("request 7");
+    // The clock may be set a little meanwhile.
+    let leeway = Duration::from_millis(5);
+    let before = std::time::SystemTime::now() - leeway;
+    let run = agent.scoped(async |agent| agent.request("hello").context(context).run().await);
+    assert_eq!(run.await.unwrap().trace_id(), "request 7");
+    let after = std::time::SystemTime::now() + leeway;
+    let moment = |time: std::time::SystemTime| {
+        let millis = time.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        (millis / 1000 % 60, millis % 1000)
+    };
+    let lines = lines(&path);
+    assert_eq!(lines.len(), 8);
+    for line in &lines {
+        assert_eq!(line["trace"], "request 7", "{line}");
+        let time = line["time"].as_str().unwrap();
+        let (second, millis) = (time[17..19].parse().unwrap(), time[20..23].parse().unwrap());
+        // A test does not take a minute.
+        let (from, to) = (moment(before), moment(after));
+        let is_within = if from <= to {
+            from <= (second, millis) && (second, millis) <= to
+        } else {
+            from <= (second, millis) || (second, millis) <= to
+        };
+        assert!(is_within, "{time}: {from:?} to {to:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_opened_leaves_the_agent_alone() {
     let log = StructuredLog::to_file("/proc/no/such/log");
     let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(log).build().unwrap();

@@ -166,6 +166,7 @@ fn options_are_checked() {
         (json!({ "headers": { "authorization": "Bearer abc" } }), "headers.authorization", "NAME"),
         (json!({ "headers": { "no header": "TOKEN" } }), "headers.no header", "name of a header"),
         (json!({ "sample": 2 }), "sample", "0 to 1"),
+        (json!({ "metrics": false, "interval": "5s" }), "interval", "`metrics` is false"),
         (json!({ "content": true, "content_limit": 0 }), "content_limit", "false"),
         (json!({ "flush": "1m" }), "flush", "5s"),
     ] {

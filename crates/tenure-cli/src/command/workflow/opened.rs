@@ -7,7 +7,7 @@ use crate::trust::Item;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tenure_cards::diagnostic::{Code, Diagnostic, Report, Severity};
+use tenure_cards::diagnostic::{Diagnostic, Report};
 use tenure_flow::{LoadedWorkflow, Workflow, WorkflowInspection, load, trust_items};
 
 /// A workflow as it was read, and how long that took.
@@ -26,28 +26,15 @@ impl OpenedWorkflow {
         Self { loaded, took: began.elapsed() }
     }
 
-    /// Looks also at what a run would refuse. Executes nothing. What this release cannot do is a
-    /// warning here, because the file is right all the same.
+    /// Looks also at what a run would refuse. Executes nothing.
     pub(crate) fn inspected(mut self) -> Self {
         let began = Instant::now();
-        let broken = self.loaded.report.has_errors();
         let mut refused = Vec::new();
         reports(Workflow::builder(self.loaded.clone()).inspect(), &mut refused);
         let mut known: HashSet<_> =
             self.report().iter().map(|it| it.to_json().to_string()).collect();
-        for diagnostic in refused {
-            if !known.insert(diagnostic.to_json().to_string()) {
-                continue;
-            }
-            let diagnostic = match diagnostic.code {
-                Code::BadScript | Code::BadSkill | Code::UnknownModel => diagnostic,
-                // Of files that are not whole, nothing more can be said.
-                _ if broken => continue,
-                Code::NotRunnable => diagnostic.severity(Severity::Warning),
-                _ => diagnostic,
-            };
-            self.loaded.report.push(diagnostic);
-        }
+        refused.retain(|diagnostic| known.insert(diagnostic.to_json().to_string()));
+        self.loaded.report.extend_built(refused);
         self.took += began.elapsed();
         self
     }

@@ -140,8 +140,10 @@ impl Asker for TerminalAsker {
         answer
     }
 
+    /// Where nobody is here, a question that is not left open is answered all the same: with a no that
+    /// counts, because the run then ends as denied.
     fn is_there(&self) -> bool {
-        is_anybody_there()
+        is_anybody_there() || !self.leaves_open
     }
 }
 

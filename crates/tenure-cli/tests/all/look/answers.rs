@@ -91,10 +91,20 @@ fn without_a_record_a_question_that_nobody_can_be_asked_is_a_denial() {
     );
     let sandbox = super::clerk();
     sandbox.write("clerk.md", &card);
-    // The model reads that the call was not made, and the run goes on without it.
-    let ran = sandbox.run(&["run", "clerk.md", "-m", "go", "--trust", "--no-store"]).exits(0);
-    assert!(ran.stdout.contains("nobody is there to ask"), "{ran}");
+    // The model reads that the call was not made, and goes on without it; but whoever looks at the
+    // code must not think that all went well.
+    let run = ["run", "clerk.md", "-m", "go", "--trust", "--no-store"];
+    let ran = sandbox.run(&run).exits(5);
+    let ran = ran.says("there is no terminal to answer on").says("`--yes write_note`");
+    assert!(ran.stdout.contains("there is no terminal to ask a person on"), "{ran}");
     assert!(!sandbox.path("note.txt").exists(), "nothing was written");
+    let lines = sandbox.run(&[&run[..], &["--json"]].concat()).exits(5).json_lines();
+    let result = lines.last().expect("a result");
+    assert_eq!((&result["type"], &result["exit_code"]), (&"result".into(), &5.into()), "{result}");
+    assert!(result["error"].as_str().is_some_and(|it| it.contains("no terminal")), "{result}");
+    // What was approved in advance needs nobody to be there.
+    let ran = sandbox.run(&[&run[..], &["--yes", "write_note"]].concat()).exits(0);
+    assert!(sandbox.path("note.txt").exists(), "{ran}");
 }
 
 #[test]

@@ -17,10 +17,12 @@ mod measure;
 mod tests;
 
 pub(super) use measure::measure;
+use measure::most;
 
 use super::policy::{Goal, Policy, Setting};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A goal counts as met with something to spare up to this share of it. Only then a step back is
 /// thought of.
@@ -92,7 +94,7 @@ pub enum Decision {
 pub(super) struct Knowledge {
     pub(super) setting: Setting,
     /// The last turns with this setting.
-    pub(super) window: VecDeque<Observation>,
+    pub(super) window: VecDeque<Arc<Observation>>,
     /// How many turns there were since the last change; none, if there was no change.
     since_change: Option<usize>,
     /// For how many turns all goals have been met with something to spare.
@@ -127,32 +129,42 @@ impl Knowledge {
         self
     }
 
+    /// The last turns with this setting, oldest first.
+    pub(super) fn turns(&self) -> impl ExactSizeIterator<Item = &Observation> {
+        self.window.iter().map(|turn| &**turn)
+    }
+
     /// Takes an observation in, and decides.
-    pub(super) fn observe(&mut self, policy: &Policy, seen: &Observation) -> Option<Decision> {
+    pub(super) fn observe(&mut self, policy: &Policy, seen: Arc<Observation>) -> Option<Decision> {
         self.since_change = self.since_change.map(|turns| turns.saturating_add(1));
         // Instances with an older setting live on; they say nothing of this one.
         if seen.revision != self.setting.revision {
             return None;
         }
-        self.window.push_back(seen.clone());
+        self.window.push_back(seen);
         while self.window.len() > policy.window.max(1) {
             self.window.pop_front();
         }
         if self.window.len() < policy.min_samples {
             return None;
         }
-        let missed = Goal::ALL.into_iter().find_map(|goal| {
-            let (target, measured) = (policy.goals.target(goal)?, self.measured(policy, goal)?);
-            (measured > target).then_some((goal, measured, target))
-        });
-        match missed {
-            Some((goal, measured, target)) => self.missed(policy, goal, measured, target),
-            None => self.met(policy),
+        let mut comfortable = true;
+        for goal in Goal::ALL {
+            let Some(target) = policy.goals.target(goal) else { continue };
+            // Mostly all is well, and that needs no order of what was seen.
+            let most = most(goal, policy.latency, self.turns());
+            if most.is_some_and(|most| most <= target * COMFORTABLE) {
+                continue;
+            }
+            let Some(measured) = measure(goal, policy.latency, self.turns()) else {
+                continue;
+            };
+            if measured > target {
+                return self.missed(policy, goal, measured, target);
+            }
+            comfortable &= measured <= target * COMFORTABLE;
         }
-    }
-
-    fn measured(&self, policy: &Policy, goal: Goal) -> Option<f64> {
-        measure(goal, policy.latency, self.window.iter())
+        self.met(policy, comfortable)
     }
 
     fn missed(
@@ -197,14 +209,9 @@ impl Knowledge {
         })
     }
 
-    fn met(&mut self, policy: &Policy) -> Option<Decision> {
+    /// All goals are met; `comfortable` is with something to spare.
+    fn met(&mut self, policy: &Policy, comfortable: bool) -> Option<Decision> {
         self.considered = None;
-        let comfortable = Goal::ALL.into_iter().all(|goal| {
-            match (policy.goals.target(goal), self.measured(policy, goal)) {
-                (Some(target), Some(measured)) => measured <= target * COMFORTABLE,
-                _ => true,
-            }
-        });
         self.met_for = if comfortable { self.met_for.saturating_add(1) } else { 0 };
         if self.on_trial && self.met_for >= policy.recover_after {
             self.on_trial = false;
@@ -245,7 +252,7 @@ impl Knowledge {
 
     /// One step that is to help with a goal, and why; or why there is none.
     fn remedy(&self, policy: &Policy, goal: Goal) -> Result<(Setting, String), String> {
-        let sum = |part: fn(&Observation) -> u64| -> u64 { self.window.iter().map(part).sum() };
+        let sum = |part: fn(&Observation) -> u64| -> u64 { self.turns().map(part).sum() };
         let failed = sum(|it| it.failed as u64);
         let is_repeating = sum(|it| it.retried as u64) > 0;
         let bounds = &policy.bounds;

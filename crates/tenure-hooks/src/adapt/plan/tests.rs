@@ -1,7 +1,7 @@
 //! What the planner promises, whatever it is shown.
 
 use super::*;
-use crate::adapt::log::{Entry, Log, replay};
+use crate::adapt::log::{Book, Entry, Log, replay};
 use crate::adapt::policy::{Bounds, Goals};
 use proptest::prelude::*;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn until_changed(
 ) -> Option<Decision> {
     (0..most).find_map(|_| {
         let revision = knowledge.setting.revision;
-        let decision = knowledge.observe(policy, &Observation { revision, ..turn.clone() });
+        let decision = knowledge.observe(policy, Observation { revision, ..turn.clone() }.into());
         decision.filter(|it| matches!(it, Decision::Changed { .. }))
     })
 }
@@ -65,7 +65,7 @@ fn errors_are_met_by_attempts_then_by_fewer_calls_then_by_another_model() {
     // What is then considered in vain is said once.
     let revision = knowledge.setting.revision;
     let turn = Observation { revision, ..bad };
-    assert!((0..50).all(|_| knowledge.observe(&policy, &turn).is_none()));
+    assert!((0..50).all(|_| knowledge.observe(&policy, turn.clone().into()).is_none()));
     let (goal, why) = knowledge.considered.unwrap();
     assert_eq!((goal, &*why), (Goal::ErrorRate, "the bounds allow nothing that would help"));
 }
@@ -128,7 +128,7 @@ fn a_setting_is_not_judged_by_turns_with_another() {
     let mut knowledge = Knowledge::new(&policy);
     assert!(until_changed(&mut knowledge, &policy, &calls(1, 2_000_000), 9).is_some());
     let old = Observation { revision: 0, ..calls(1, 9_000_000) };
-    assert!((0..50).all(|_| knowledge.observe(&policy, &old).is_none()));
+    assert!((0..50).all(|_| knowledge.observe(&policy, old.clone().into()).is_none()));
     assert_eq!(knowledge.setting.revision, 1);
 }
 
@@ -187,17 +187,18 @@ proptest! {
     ) {
         let policy = policy();
         let mut knowledge = Knowledge::new(&policy);
-        let mut log = Log::new(knowledge.clone());
+        let mut book = Book::new(knowledge.clone());
         let mut since: Option<usize> = None;
         for (frozen, behind, turn) in happenings {
             if let Some(frozen) = frozen {
+                book.begin(&knowledge, Entry::Frozen(frozen));
                 knowledge.frozen = frozen;
-                log.push(&policy, Entry::Frozen(frozen));
             }
             let before = knowledge.setting.clone();
-            let turn = Observation { revision: before.revision.saturating_sub(behind), ..turn };
-            let decision = knowledge.observe(&policy, &turn);
-            log.push(&policy, Entry::Observed(turn));
+            let revision = before.revision.saturating_sub(behind);
+            let turn = std::sync::Arc::new(Observation { revision, ..turn });
+            book.begin(&knowledge, Entry::Observed(turn.clone()));
+            let decision = knowledge.observe(&policy, turn);
             since = since.map(|turns| turns + 1);
             prop_assert!(policy.bounds.allow(&knowledge.setting), "{:?}", knowledge.setting);
             if let Some(Decision::Changed { from, to, reason, .. }) = &decision {
@@ -214,8 +215,9 @@ proptest! {
             } else {
                 prop_assert_eq!(&before, &knowledge.setting);
             }
-            decision.into_iter().for_each(|it| log.push(&policy, Entry::Decided(it)));
+            decision.into_iter().for_each(|it| book.decided(it));
         }
+        let log = book.log().clone();
         prop_assert_eq!(replay(&log, &policy), log.decisions());
         // What was written down and read again is the same.
         let written = serde_json::to_string(&(&log, &policy)).unwrap();

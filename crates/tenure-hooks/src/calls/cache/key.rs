@@ -1,30 +1,90 @@
 //! The hash of everything that an answer depends on.
 
+use crate::words::hex;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::message::Message;
-use tenure_core::model::ModelRequest;
+use tenure_core::model::{ModelParams, ModelRequest};
+use tenure_core::tool::ToolSpec;
 
 /// Changes whenever the same bytes would mean something else.
 const FORM: &str = "tenure answer 1";
 
-/// The key of a request: of an agent, or of all of them.
-pub(super) fn of(agent: Option<&str>, model: &str, request: &ModelRequest) -> String {
-    let mut key = Key(Sha256::new());
-    key.text(FORM);
-    key.optional(agent);
-    key.text(model);
-    key.optional(request.instruction.as_deref());
-    key.number(request.tools.len());
-    for tool in &*request.tools {
-        key.text(&tool.name);
-        key.text(&tool.description);
-        key.value(&tool.parameters);
+/// Makes keys. What requests have in common stands first in them, so it is hashed once, and its hash
+/// is gone on from as long as it is the same.
+#[derive(Default)]
+pub(super) struct Keys(Mutex<Option<Begun>>);
+
+/// The beginning of a key, and all that it is made of.
+struct Begun {
+    agent: Option<String>,
+    model: String,
+    instruction: Option<Arc<str>>,
+    tools: Arc<[Arc<ToolSpec>]>,
+    params: ModelParams,
+    key: Key,
+}
+
+impl Begun {
+    fn of(agent: Option<&str>, model: &str, request: &ModelRequest) -> Self {
+        let mut key = Key(Sha256::new());
+        key.text(FORM);
+        key.optional(agent);
+        key.text(model);
+        key.optional(request.instruction.as_deref());
+        key.number(request.tools.len());
+        for tool in &*request.tools {
+            key.text(&tool.name);
+            key.text(&tool.description);
+            key.value(&tool.parameters);
+        }
+        key.serialised(&request.params);
+        Self {
+            agent: agent.map(str::to_owned),
+            model: model.to_owned(),
+            instruction: request.instruction.clone(),
+            tools: request.tools.clone(),
+            params: request.params.clone(),
+            key,
+        }
     }
-    key.serialised(&request.params);
+
+    fn is_of(&self, agent: Option<&str>, model: &str, request: &ModelRequest) -> bool {
+        // Tools that are the same things are the same; others are hashed again.
+        let tools = Arc::ptr_eq(&self.tools, &request.tools)
+            || (self.tools.len() == request.tools.len()
+                && self.tools.iter().zip(&*request.tools).all(|(a, b)| Arc::ptr_eq(a, b)));
+        tools
+            && self.agent.as_deref() == agent
+            && self.model == model
+            && self.instruction == request.instruction
+            && self.params == request.params
+    }
+}
+
+impl Keys {
+    /// The key of a request: of an agent, or of all of them.
+    pub(super) fn of(&self, agent: Option<&str>, model: &str, request: &ModelRequest) -> String {
+        let known = {
+            let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = begun.as_ref().filter(|begun| begun.is_of(agent, model, request));
+            known.map(|begun| begun.key.clone())
+        };
+        let key = known.unwrap_or_else(|| {
+            let begun = Begun::of(agent, model, request);
+            let key = begun.key.clone();
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+            key
+        });
+        with_messages(key, request)
+    }
+}
+
+/// The whole key, from its beginning.
+fn with_messages(mut key: Key, request: &ModelRequest) -> String {
     // Providers make ids up; what matters is which result belongs to which call.
     let mut ids: HashMap<&str, usize> = HashMap::new();
     key.number(request.messages.len());
@@ -57,6 +117,7 @@ pub(super) fn of(agent: Option<&str>, model: &str, request: &ModelRequest) -> St
 
 /// Everything goes in with its length or its kind before it, so that no two things run into the same
 /// bytes.
+#[derive(Clone)]
 struct Key(Sha256);
 
 impl Key {
@@ -112,22 +173,22 @@ impl Key {
     }
 
     fn finish(self) -> String {
-        let hash = self.0.finalize();
-        hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hex(&self.0.finalize())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::Keys;
     use serde_json::{Value, json};
     use std::sync::Arc;
     use tenure_core::message::{Message, ToolCall, ToolResult, ToolStatus};
     use tenure_core::model::ModelRequest;
     use tenure_core::tool::ToolSpec;
+
+    fn of(agent: Option<&str>, model: &str, request: &ModelRequest) -> String {
+        Keys::default().of(agent, model, request)
+    }
 
     fn asked(id: &str, result_of: &str, content: &str) -> ModelRequest {
         let call = ToolCall::new(id, "clock", "{}");
@@ -174,6 +235,21 @@ mod tests {
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 6, "each of them is another request");
+
+        // Whatever was asked before, a key is the same.
+        let made = Keys::default();
+        for request in changed.iter().chain([&plain, &plain]).chain(&changed) {
+            for (agent, model) in [(Some("a"), "m"), (Some("a"), "m"), (None, "m"), (None, "n")] {
+                assert_eq!(made.of(agent, model, request), of(agent, model, request));
+            }
+        }
+    }
+
+    /// Caches outlive processes and releases.
+    #[test]
+    fn a_key_is_what_it_has_always_been() {
+        let key = of(Some("a"), "m", &asked("call_1", "call_1", "noon"));
+        assert_eq!(key, "4beb9f373706efcb90cafbc80c547a1023e4e66f26c48cccfe593e85dbac224d");
     }
 
     #[test]

@@ -1,15 +1,37 @@
 //! One line of the log, and the chain that the lines are.
 
-use crate::words::Moment;
-use serde_json::{Map, Value};
+use crate::words::{Moment, hex};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// How a line begins: its hash is over the rest of it, byte for byte.
 const BEGIN: &str = "{\"hash\":\"";
 /// The length of a hash as it is written.
 const HEX: usize = 64;
+
+/// Fields of a line, in any order; each is there once.
+pub(super) type Fields = Vec<(&'static str, Value)>;
+
+/// What a line says, beside what the chain adds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    /// What all lines of a call say.
+    pub(super) common: Arc<Fields>,
+    /// What only this one says.
+    pub(super) more: Fields,
+}
+
+impl Record {
+    fn fields(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.common.iter().chain(&self.more).map(|(name, value)| (*name, value))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.fields().find(|(it, _)| *it == name).map(|(_, value)| value)
+    }
+}
 
 /// The last line of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,15 +48,29 @@ impl Head {
         Self { seq: 0, hash: "0".repeat(HEX) }
     }
 
-    /// The line that follows, without its end, and the chain with it.
-    pub(super) fn line(&self, mut record: Map<String, Value>) -> (String, Head) {
+    /// The line that follows, written at this time, without its end, and the chain with it.
+    pub(super) fn line(&self, record: &Record, at: SystemTime) -> (Vec<u8>, Head) {
         let seq = self.seq + 1;
-        record.insert("seq".to_owned(), seq.into());
-        record.insert("prev".to_owned(), self.hash.clone().into());
-        let mut content = String::new();
-        canonical(&Value::Object(record), &mut content);
-        let hash = hash(content.as_bytes());
-        (format!("{BEGIN}{hash}\",{}", &content[1..]), Head { seq, hash })
+        let chain: Fields = vec![
+            ("at", written(at).into()),
+            ("prev", self.hash.as_str().into()),
+            ("seq", seq.into()),
+        ];
+        let chain = chain.iter().map(|(name, value)| (*name, value));
+        let mut fields: Vec<_> = record.fields().chain(chain).collect();
+        fields.sort_unstable_by_key(|(name, _)| *name);
+
+        let mut line = Vec::with_capacity(1 << 10);
+        line.extend_from_slice(BEGIN.as_bytes());
+        // Here the hash comes to stand, when the rest is there.
+        let gap = line.len()..line.len() + HEX;
+        line.resize(gap.end, b'0');
+        line.extend_from_slice(b"\",");
+        let rest = line.len();
+        object(fields.into_iter(), &mut line);
+        let hash = hex(&Sha256::new().chain_update(b"{").chain_update(&line[rest..]).finalize());
+        line[gap].copy_from_slice(hash.as_bytes());
+        (line, Head { seq, hash })
     }
 
     /// The chain with this line, if it is what follows.
@@ -75,43 +111,48 @@ pub(super) fn read(line: &str) -> Result<(String, Head), String> {
 
 /// A hash, as lines have it.
 pub(super) fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().fold(String::with_capacity(HEX), |mut hex, byte| {
-        // Writing to a text cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(bytes))
 }
 
 /// A value as text, with the fields of objects in order.
-fn canonical(value: &Value, text: &mut String) {
+fn canonical(value: &Value, text: &mut Vec<u8>) {
     match value {
         Value::Object(fields) => {
-            let mut names: Vec<_> = fields.keys().collect();
-            names.sort_unstable();
-            text.push('{');
-            for (at, name) in names.into_iter().enumerate() {
-                if at > 0 {
-                    text.push(',');
-                }
-                text.push_str(&Value::from(name.as_str()).to_string());
-                text.push(':');
-                canonical(&fields[name], text);
-            }
-            text.push('}');
+            let mut fields: Vec<_> = fields.iter().map(|(name, it)| (name.as_str(), it)).collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            text.push(b'{');
+            object(fields.into_iter(), text);
         }
         Value::Array(items) => {
-            text.push('[');
+            text.push(b'[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
-                    text.push(',');
+                    text.push(b',');
                 }
                 canonical(item, text);
             }
-            text.push(']');
+            text.push(b']');
         }
-        other => text.push_str(&other.to_string()),
+        other => plain(other, text),
     }
+}
+
+/// The fields of an object, which are in order, and its end.
+fn object<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>, text: &mut Vec<u8>) {
+    for (at, (name, value)) in fields.enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        plain(name, text);
+        text.push(b':');
+        canonical(value, text);
+    }
+    text.push(b'}');
+}
+
+fn plain(it: &(impl serde::Serialize + ?Sized), text: &mut Vec<u8>) {
+    // Neither writing to bytes in memory nor a text, a number or a word can fail.
+    let _ = serde_json::to_writer(text, it);
 }
 
 /// A time as lines have it: `2026-11-16T12:20:33.123Z`.
@@ -125,14 +166,16 @@ mod tests {
     use serde_json::json;
     use std::time::{Duration, UNIX_EPOCH};
 
-    fn record(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
+    fn line(head: &Head, more: Fields) -> (String, Head) {
+        let common = Arc::new(vec![("tool", json!("a")), ("call", json!("1"))]);
+        let (line, head) = head.line(&Record { common, more }, UNIX_EPOCH);
+        (String::from_utf8(line).unwrap(), head)
     }
 
     #[test]
     fn a_line_is_followed_only_by_its_own_next_one() {
-        let (first, one) = Head::start().line(record(json!({ "tool": "a", "x": 0.1 })));
-        let (second, two) = one.line(record(json!({ "tool": "b" })));
+        let (first, one) = line(&Head::start(), vec![("x", json!(0.1))]);
+        let (second, two) = line(&one, vec![("y", json!({ "b": 1, "a": "\u{e9}" }))]);
         assert_eq!(Head::start().follow(&first), Ok(one.clone()));
         assert_eq!(one.follow(&second), Ok(two));
         assert!(Head::start().follow(&second).is_err());
@@ -146,9 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_as_lines_have_always_been() {
+        let (line, head) = line(&Head::start(), vec![("phase", json!("begun"))]);
+        let zeros = "0".repeat(HEX);
+        let content = format!(
+            "{{\"at\":\"1970-01-01T00:00:00.000Z\",\"call\":\"1\",\"phase\":\"begun\",\
+             \"prev\":\"{zeros}\",\"seq\":1,\"tool\":\"a\"}}"
+        );
+        assert_eq!(head.hash, hash(content.as_bytes()));
+        assert_eq!(line, format!("{BEGIN}{}\",{}", head.hash, &content[1..]));
+    }
+
+    #[test]
     fn fields_are_in_order_wherever_they_came_from() {
-        let mut text = String::new();
+        let mut text = Vec::new();
         canonical(&json!({ "b": [1, { "d": null, "c": "\u{e9}\"" }], "a": true }), &mut text);
+        let text = String::from_utf8(text).unwrap();
         assert_eq!(text, "{\"a\":true,\"b\":[1,{\"c\":\"\u{e9}\\\"\",\"d\":null}]}");
     }
 

@@ -12,7 +12,8 @@ pub use verify::{Broken, Verified};
 use super::glob::Tools;
 use super::permissions::argument::Argument;
 use content::Content;
-use serde_json::{Map, Value, json};
+use line::{Fields, Record};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::context::{Cx, ToolCx, TurnCx};
@@ -172,7 +173,7 @@ impl Audited {
     }
 
     /// Writes a line. It says where it came to stand.
-    async fn write(&self, cx: &Cx<'_>, record: Map<String, Value>) -> Result<u64, Error> {
+    async fn write(&self, cx: &Cx<'_>, record: Record) -> Result<u64, Error> {
         // Only a later life of a run may find a line that an earlier one has written, and died.
         let job = Job { record, once: cx.resumed(), sync: self.log.sync };
         let (seq, hash) = self.writer().await?.write(job).await.map_err(unwritten)?;
@@ -181,23 +182,24 @@ impl Audited {
     }
 
     /// The rest of a call: a line for how it ended.
-    fn ended(&self, open: &Open, next: Ended) -> Map<String, Value> {
-        let mut record = open.record.clone();
-        record.insert("phase".to_owned(), "ended".into());
-        record.insert("status".to_owned(), next.status.into());
+    fn ended(&self, open: &Open, next: Ended) -> Record {
         let took = open.started.elapsed().as_secs_f64() * 1e3;
-        record.insert("took_ms".to_owned(), json!((took * 1e3).round() / 1e3));
-        record.insert("attempts".to_owned(), next.attempts.into());
+        let mut more = vec![
+            ("phase", "ended".into()),
+            ("status", next.status.into()),
+            ("took_ms", ((took * 1e3).round() / 1e3).into()),
+            ("attempts", next.attempts.into()),
+        ];
         if let Some(result) = next.result.and_then(|text| self.log.content.of_text(&text)) {
-            record.insert("result".to_owned(), result);
+            more.push(("result", result));
         }
         if let Some(usage) = next.usage {
-            record.insert("usage".to_owned(), usage);
+            more.push(("usage", usage));
         }
         if open.resumed {
-            record.insert("resumed".to_owned(), true.into());
+            more.push(("resumed", true.into()));
         }
-        record
+        Record { common: open.common.clone(), more }
     }
 }
 
@@ -208,7 +210,7 @@ fn unwritten(why: String) -> Error {
 /// A call that has begun.
 struct Open {
     /// What both of its lines say.
-    record: Map<String, Value>,
+    common: Arc<Fields>,
     started: Instant,
     resumed: bool,
 }
@@ -258,11 +260,11 @@ impl Drop for Cut<'_> {
 }
 
 /// Who does something, and what both lines say of it.
-fn who(cx: &Cx<'_>, kind: &str, key: String, run: Option<String>) -> Map<String, Value> {
-    let mut record = Map::new();
-    let mut put = |name: &str, value: Option<String>| {
+fn who(cx: &Cx<'_>, kind: &str, key: String, run: Option<String>) -> Fields {
+    let mut fields = Fields::with_capacity(12);
+    let mut put = |name: &'static str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            record.insert(name.to_owned(), value.into());
+            fields.push((name, value.into()));
         }
     };
     put("kind", Some(kind.to_owned()));
@@ -273,15 +275,12 @@ fn who(cx: &Cx<'_>, kind: &str, key: String, run: Option<String>) -> Map<String,
     put("trace", Some(cx.trace_id()));
     put("chat", cx.chat_id().map(str::to_owned));
     put("user", cx.context().map(|context| context.user_id().to_owned()));
-    record
+    fields
 }
 
-fn begun(mut record: Map<String, Value>, more: Option<(&str, Value)>) -> Map<String, Value> {
-    record.insert("phase".to_owned(), "begun".into());
-    if let Some((name, value)) = more {
-        record.insert(name.to_owned(), value);
-    }
-    record
+fn begun(common: &Arc<Fields>, more: Option<(&'static str, Value)>) -> Record {
+    let more = [("phase", "begun".into())].into_iter().chain(more).collect();
+    Record { common: common.clone(), more }
 }
 
 #[lifecycle]
@@ -297,14 +296,15 @@ impl AgentLifecycle for Audited {
             return Ok(next.call(request).await?);
         }
         let run = cx.run_id().map(|run| run.to_string());
-        let mut record = who(&cx, "tool", cx.idempotency_key(), run);
-        record.insert("tool".to_owned(), request.name().into());
-        record.insert("call".to_owned(), request.id().into());
+        let mut common = who(&cx, "tool", cx.idempotency_key(), run);
+        common.push(("tool", request.name().into()));
+        common.push(("call", request.id().into()));
+        let common = Arc::new(common);
         let arguments = self.log.content.of_arguments(&request.arguments);
-        let line = begun(record.clone(), arguments.map(|it| ("arguments", it)));
+        let line = begun(&common, arguments.map(|it| ("arguments", it)));
         cx.step("begun", self.write(&cx, line)).await?;
 
-        let open = Open { record, started: Instant::now(), resumed: cx.resumed() };
+        let open = Open { common, started: Instant::now(), resumed: cx.resumed() };
         // A recorded run that is dropped goes on later.
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
@@ -340,15 +340,16 @@ impl AgentLifecycle for Audited {
             None => format!("{}/", cx.run_id()),
         };
         let key = format!("{run}/{}/model", cx.step_number());
-        let mut record = who(&cx, "model", key, Some(cx.run_id().to_string()));
+        let mut common = who(&cx, "model", key, Some(cx.run_id().to_string()));
         let model = request.model().unwrap_or(cx.agent().model()).name().to_owned();
-        record.insert("model".to_owned(), model.into());
-        record.insert("messages".to_owned(), request.messages.len().into());
+        common.push(("model", model.into()));
+        common.push(("messages", request.messages.len().into()));
+        let common = Arc::new(common);
         let asked = request.messages.last().and_then(|last| self.log.content.of_text(last.text()));
-        let line = begun(record.clone(), asked.map(|it| ("asked", it)));
+        let line = begun(&common, asked.map(|it| ("asked", it)));
         cx.step("begun", self.write(&cx, line)).await?;
 
-        let open = Open { record, started: Instant::now(), resumed: cx.resumed() };
+        let open = Open { common, started: Instant::now(), resumed: cx.resumed() };
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
         let result = next.call(request).await;

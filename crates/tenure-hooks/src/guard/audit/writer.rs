@@ -1,14 +1,20 @@
-//! The one writer of a log: a thread that appends lines, under a lock that other processes respect.
+//! The one writer of a log: it appends lines, under a lock that other processes respect.
+//!
+//! A line is written right away where that is a plain append: the file is open, nobody else has it
+//! or has written to it since, and nobody waits before it. That takes less time than to wake a
+//! thread. Whatever may take longer (to open the file, to wait for another process or for the disk, to
+//! search the log) is done by a thread of its own.
 
-use super::line::{Head, hash, read, written};
+use super::line::{Head, Record, hash, read};
 use super::verify::LONGEST;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError as Taken, Weak};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 
@@ -19,7 +25,7 @@ const SEARCHED: u64 = 8 << 20;
 
 /// What is to be written.
 pub(super) struct Job {
-    pub(super) record: Map<String, Value>,
+    pub(super) record: Record,
     /// Whether the line may be there already, from an earlier life of the run.
     pub(super) once: bool,
     pub(super) sync: bool,
@@ -28,9 +34,20 @@ pub(super) struct Job {
 /// What a job came to: the line's number and hash.
 pub(super) type Done = Result<(u64, String), String>;
 
+/// A job, and who waits for it.
+type Queued = (Job, Option<oneshot::Sender<Done>>);
+
 /// The writer of one log in this process.
 pub(super) struct Writer {
-    jobs: Sender<(Job, Option<oneshot::Sender<Done>>)>,
+    jobs: Sender<Queued>,
+    desk: Arc<Desk>,
+}
+
+/// What the thread and those who write by themselves have in common.
+struct Desk {
+    log: Mutex<Log>,
+    /// How many jobs the thread has yet to do. Nobody gets before them.
+    queued: AtomicUsize,
 }
 
 /// The writers that there are, by the real path of their logs.
@@ -51,11 +68,13 @@ impl Writer {
         }
         let (jobs, queue) = channel();
         let log = Log { path: real.clone(), file: None, head: Head::start(), length: 0 };
+        let desk = Arc::new(Desk { log: Mutex::new(log), queued: AtomicUsize::new(0) });
+        let worked = desk.clone();
         std::thread::Builder::new()
             .name("tenure-audit".to_owned())
-            .spawn(move || log.work(queue))
+            .spawn(move || worked.work(queue))
             .map_err(failed)?;
-        let writer = Arc::new(Self { jobs });
+        let writer = Arc::new(Self { jobs, desk });
         writers.retain(|_, writer| writer.strong_count() > 0);
         writers.insert(real, Arc::downgrade(&writer));
         Ok(writer)
@@ -63,17 +82,63 @@ impl Writer {
 
     /// Writes a line. It is there when this returns.
     pub(super) async fn write(&self, job: Job) -> Done {
+        if let Some(done) = self.desk.write_now(&job) {
+            return done;
+        }
         let (done, wait) = oneshot::channel();
         let gone = || "its writer is gone".to_owned();
-        self.jobs.send((job, Some(done))).map_err(|_| gone())?;
+        self.send((job, Some(done))).map_err(|()| gone())?;
         wait.await.map_err(|_| gone())?
     }
 
     /// Has a line written, for whoever cannot wait.
     pub(super) fn post(&self, job: Job) {
-        if self.jobs.send((job, None)).is_err() {
+        if self.send((job, None)).is_err() {
             tracing::error!("a line of the audit log was lost: its writer is gone");
         }
+    }
+
+    fn send(&self, job: Queued) -> Result<(), ()> {
+        self.desk.queued.fetch_add(1, Ordering::AcqRel);
+        self.jobs.send(job).map_err(|_| ())
+    }
+}
+
+impl Desk {
+    /// Writes until nobody is left who might want something written.
+    fn work(&self, queue: Receiver<Queued>) {
+        for (job, done) in queue {
+            let result = {
+                let mut log = self.log();
+                log.append(job).map_err(|why| log.named(&why))
+            };
+            // Before whoever waits is woken: what it writes next need not queue.
+            self.queued.fetch_sub(1, Ordering::AcqRel);
+            match (done, result) {
+                // Whoever does not wait any more was cancelled; the line is there all the same.
+                (Some(done), result) => drop(done.send(result)),
+                (None, Err(why)) => tracing::error!("a line of the audit log was lost: {why}"),
+                (None, Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Writes a line in place, if that is all there is to do.
+    fn write_now(&self, job: &Job) -> Option<Done> {
+        if job.sync || job.once || self.queued.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        let mut log = match self.log.try_lock() {
+            Ok(log) => log,
+            Err(Taken::Poisoned(log)) => log.into_inner(),
+            Err(Taken::WouldBlock) => return None,
+        };
+        let done = log.append_now(&job.record)?;
+        Some(done.map_err(|why| log.named(&why)))
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,22 +152,13 @@ struct Log {
 }
 
 impl Log {
-    /// Writes until nobody is left who might want something written.
-    fn work(mut self, queue: Receiver<(Job, Option<oneshot::Sender<Done>>)>) {
-        for (job, done) in queue {
-            let result =
-                self.append(job).map_err(|why| format!("`{}`: {why}", self.path.display()));
-            match (done, result) {
-                // Whoever does not wait any more was cancelled; the line is there all the same.
-                (Some(done), result) => drop(done.send(result)),
-                (None, Err(why)) => tracing::error!("a line of the audit log was lost: {why}"),
-                (None, Ok(_)) => {}
-            }
-        }
+    /// What went wrong, and with which log.
+    fn named(&self, why: &str) -> String {
+        format!("`{}`: {why}", self.path.display())
     }
 
     fn append(&mut self, job: Job) -> Done {
-        let Job { mut record, once, sync } = job;
+        let Job { record, once, sync } = job;
         let file = match self.file.take() {
             Some(file) => file,
             None => open(&self.path)?,
@@ -112,13 +168,34 @@ impl Log {
             if once && let Some(there) = self.find(&file, &record)? {
                 return Ok((there.seq, there.hash));
             }
-            record.insert("at".to_owned(), written(SystemTime::now()).into());
-            self.add(&file, record, sync)
+            self.add(&file, &record, sync)
         });
+        self.put_back(file)?;
+        result
+    }
+
+    /// The same where the file is open, free, and as it was left. None if it is not.
+    fn append_now(&mut self, record: &Record) -> Option<Done> {
+        let file = self.file.take()?;
+        if file.try_lock().is_err() {
+            self.file = Some(file);
+            return None;
+        }
+        let is_known = file
+            .metadata()
+            .is_ok_and(|about| about.len() == self.length && is_at(&about, &self.path));
+        let result = is_known.then(|| self.add(&file, record, false));
+        match self.put_back(file) {
+            Ok(()) => result,
+            Err(why) => Some(Err(why)),
+        }
+    }
+
+    /// Lets others at the file.
+    fn put_back(&mut self, file: File) -> Result<(), String> {
         let unlocked = file.unlock();
         self.file = Some(file);
-        unlocked.map_err(|error| format!("the lock cannot be given back: {error}"))?;
-        result
+        unlocked.map_err(|error| format!("the lock cannot be given back: {error}"))
     }
 
     /// Sees to it that the end of the chain is known, whoever has written since.
@@ -164,25 +241,24 @@ impl Log {
         kept.write_all(torn).and_then(|()| kept.write_all(b"\n")).map_err(failed)?;
         kept.sync_data().map_err(failed)?;
         file.set_len(self.length).map_err(failed)?;
-        let record = json!({
-            "kind": "torn",
-            "at": written(SystemTime::now()),
-            "bytes": torn.len(),
-            "sha256": hash(torn),
-            "kept": aside.file_name().map(|name| name.to_string_lossy()),
-        });
-        let Value::Object(record) = record else { return Ok(()) };
-        self.add(file, record, true).map(drop)
+        let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
+        let more = vec![
+            ("kind", "torn".into()),
+            ("bytes", torn.len().into()),
+            ("sha256", hash(torn).into()),
+            ("kept", name.into()),
+        ];
+        self.add(file, &Record { more, ..Record::default() }, true).map(drop)
     }
 
     /// Puts a line behind the last one.
-    fn add(&mut self, mut file: &File, record: Map<String, Value>, sync: bool) -> Done {
-        let (mut line, head) = self.head.line(record);
-        line.push('\n');
+    fn add(&mut self, mut file: &File, record: &Record, sync: bool) -> Done {
+        let (mut line, head) = self.head.line(record, SystemTime::now());
+        line.push(b'\n');
         if line.len() as u64 > LONGEST {
             return Err(format!("the line would have {} bytes", line.len()));
         }
-        let wrote = file.write_all(line.as_bytes());
+        let wrote = file.write_all(&line);
         let wrote = wrote.and_then(|()| if sync { file.sync_data() } else { Ok(()) });
         if let Err(error) = wrote {
             // What is half written must not be gone on from.
@@ -197,13 +273,13 @@ impl Log {
     }
 
     /// The line of this call and phase, if it is there.
-    fn find(&self, file: &File, record: &Map<String, Value>) -> Result<Option<Head>, String> {
+    fn find(&self, file: &File, record: &Record) -> Result<Option<Head>, String> {
         let from = self.length.saturating_sub(SEARCHED);
         let bytes = read_at(file, from, self.length - from)?;
         let text = String::from_utf8_lossy(&bytes);
         let same = |line: &&str| {
             let Ok(there) = serde_json::from_str::<Value>(line) else { return false };
-            ["key", "kind", "phase"].iter().all(|name| there.get(name) == record.get(*name))
+            ["key", "kind", "phase"].iter().all(|name| there.get(name) == record.get(name))
         };
         let key = record.get("key").map(Value::to_string).unwrap_or_default();
         let found = text.lines().rev().filter(|line| line.contains(&key)).find(same);

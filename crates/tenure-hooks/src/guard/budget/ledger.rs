@@ -81,8 +81,7 @@ impl Ledger {
 
     /// What was spent today, what is under way included.
     pub fn today(&self) -> Spent {
-        let book = self.book(today());
-        book.open.values().fold(book.spent, |sum, open| sum.plus(open.running))
+        self.book(today()).total()
     }
 
     fn book(&self, day: u64) -> MutexGuard<'_, Book> {
@@ -93,73 +92,9 @@ impl Ledger {
         book
     }
 
-    /// What was spent since is part of the day; once, however many hooks of the instance say so.
-    pub(super) fn charge(&self, who: Spender, hook: &str, more: Spent) {
-        let mut book = self.book(today());
-        if **book.charges.entry(who.id).or_insert_with(|| hook.into()) != *hook {
-            return;
-        }
-        if who.is_clone {
-            let open = book.open.entry(who.id).or_default();
-            open.family = Some(who.family);
-            open.running.add(more);
-        } else {
-            book.spent.add(more);
-        }
-    }
-
-    /// The turn is over. Hooks end in the other order than they began in, so whoever charges is last.
-    pub(super) fn leave(&self, who: Spender, hook: &str) {
-        let mut book = self.book(today());
-        if book.charges.get(&who.id).is_some_and(|charges| **charges == *hook) {
-            book.charges.remove(&who.id);
-        }
-    }
-
-    /// The calls of a batch are over, and what its clones spent is part of the turn.
-    pub(super) fn settle(&self, who: Spender) {
-        if !who.is_clone {
-            self.book(today()).open.retain(|_, open| open.family != Some(who.id));
-        }
-    }
-
-    /// Asks for a call of this size: says what is spent without it, and holds the room for it if the
-    /// judge has no objection. Both at once, so that of two calls that would fit alone one waits.
-    pub(super) fn ask(
-        &self,
-        who: Spender,
-        expected: Spent,
-        judge: impl FnOnce(Spent) -> Option<String>,
-    ) -> Option<String> {
-        let mut book = self.book(today());
-        let others = book.open.iter().fold(book.spent, |sum, (id, open)| {
-            let expected = if *id == who.id { Spent::default() } else { open.expected };
-            sum.plus(open.running).plus(expected)
-        });
-        let denial = judge(others);
-        if denial.is_none() && expected != Spent::default() {
-            let open = book.open.entry(who.id).or_default();
-            open.expected = expected;
-            open.family = who.is_clone.then_some(who.family);
-        }
-        denial
-    }
-
-    /// The call is over.
-    pub(super) fn answered(&self, who: Spender) {
-        let mut book = self.book(today());
-        if let Some(open) = book.open.get_mut(&who.id) {
-            open.expected = Spent::default();
-            if open.running == Spent::default() {
-                book.open.remove(&who.id);
-            }
-        }
-    }
-
-    /// What is remembered of the day.
-    pub(super) fn day(&self) -> Day {
-        let book = self.book(today());
-        Day { day: book.day, spent: book.spent }
+    /// The ledger for somebody to write in. Nobody else writes until it is dropped.
+    pub(super) fn open(&self, who: Spender) -> Page<'_> {
+        Page { book: self.book(today()), who }
     }
 
     /// What an earlier process has left counts, if it is of this day.
@@ -170,6 +105,91 @@ impl Ledger {
             book.spent.cost = book.spent.cost.max(known.spent.cost);
             book.spent.unpriced = book.spent.unpriced.max(known.spent.unpriced);
         }
+    }
+}
+
+impl Book {
+    fn total(&self) -> Spent {
+        self.open.values().fold(self.spent, |sum, open| sum.plus(open.running))
+    }
+}
+
+/// The ledger, open for one who spends.
+pub(super) struct Page<'a> {
+    book: MutexGuard<'a, Book>,
+    who: Spender,
+}
+
+impl Page<'_> {
+    /// What was spent since is part of the day; once, however many hooks of the instance say so.
+    pub(super) fn charge(&mut self, hook: &str, more: Spent) {
+        let who = self.who;
+        if **self.book.charges.entry(who.id).or_insert_with(|| hook.into()) != *hook {
+            return;
+        }
+        if who.is_clone {
+            let open = self.book.open.entry(who.id).or_default();
+            open.family = Some(who.family);
+            open.running.add(more);
+        } else {
+            self.book.spent.add(more);
+        }
+    }
+
+    /// The turn is over. Hooks end in the other order than they began in, so whoever charges is last.
+    pub(super) fn leave(&mut self, hook: &str) {
+        if self.book.charges.get(&self.who.id).is_some_and(|charges| **charges == *hook) {
+            self.book.charges.remove(&self.who.id);
+        }
+    }
+
+    /// The calls of a batch are over, and what its clones spent is part of the turn.
+    pub(super) fn settle(&mut self) {
+        let who = self.who;
+        if !who.is_clone {
+            self.book.open.retain(|_, open| open.family != Some(who.id));
+        }
+    }
+
+    /// Asks for a call of this size: says what is spent without it, and holds the room for it if the
+    /// judge has no objection. Both at once, so that of two calls that would fit alone one waits.
+    pub(super) fn ask(
+        &mut self,
+        expected: Spent,
+        judge: impl FnOnce(Spent) -> Option<String>,
+    ) -> Option<String> {
+        let who = self.who;
+        let others = self.book.open.iter().fold(self.book.spent, |sum, (id, open)| {
+            let expected = if *id == who.id { Spent::default() } else { open.expected };
+            sum.plus(open.running).plus(expected)
+        });
+        let denial = judge(others);
+        if denial.is_none() && expected != Spent::default() {
+            let open = self.book.open.entry(who.id).or_default();
+            open.expected = expected;
+            open.family = who.is_clone.then_some(who.family);
+        }
+        denial
+    }
+
+    /// The call is over.
+    pub(super) fn answered(&mut self) {
+        if let Some(open) = self.book.open.get_mut(&self.who.id) {
+            open.expected = Spent::default();
+            if open.running == Spent::default() {
+                self.book.open.remove(&self.who.id);
+            }
+        }
+    }
+
+    /// What was spent today.
+    pub(super) fn today(&self) -> Spent {
+        self.book.total()
+    }
+
+    /// What is remembered of the day.
+    pub(super) fn day(&self) -> Day {
+        Day { day: self.book.day, spent: self.book.spent }
     }
 }
 
@@ -206,11 +226,11 @@ mod tests {
         let ledger = Ledger::new();
         let (first, second) = (somebody(), somebody());
         let most = |spent: Spent| (spent.tokens + 60 > 100).then(|| "too much".to_owned());
-        assert_eq!(ledger.ask(first, tokens(60), most), None);
-        assert!(ledger.ask(second, tokens(60), most).is_some());
-        ledger.charge(first, "budget", tokens(20));
-        ledger.answered(first);
-        assert_eq!(ledger.ask(second, tokens(60), most), None);
+        assert_eq!(ledger.open(first).ask(tokens(60), most), None);
+        assert!(ledger.open(second).ask(tokens(60), most).is_some());
+        ledger.open(first).charge("budget", tokens(20));
+        ledger.open(first).answered();
+        assert_eq!(ledger.open(second).ask(tokens(60), most), None);
     }
 
     #[test]
@@ -218,11 +238,11 @@ mod tests {
         let ledger = Ledger::new();
         let who = somebody();
         for hook in ["budget", "second"] {
-            ledger.charge(who, hook, tokens(10));
+            ledger.open(who).charge(hook, tokens(10));
         }
         for hook in ["second", "budget"] {
-            ledger.charge(who, hook, tokens(5));
-            ledger.leave(who, hook);
+            ledger.open(who).charge(hook, tokens(5));
+            ledger.open(who).leave(hook);
         }
         assert_eq!(ledger.today(), tokens(15));
         assert!(ledger.book(today()).charges.is_empty());
@@ -233,18 +253,18 @@ mod tests {
         let ledger = Ledger::new();
         let parent = somebody();
         let clone = Spender { id: InstanceId::unique(), family: parent.id, is_clone: true };
-        ledger.charge(clone, "budget", tokens(30));
+        ledger.open(clone).charge("budget", tokens(30));
         assert_eq!(ledger.today(), tokens(30));
-        ledger.settle(parent);
-        ledger.charge(parent, "budget", tokens(40));
+        ledger.open(parent).settle();
+        ledger.open(parent).charge("budget", tokens(40));
         assert_eq!(ledger.today(), tokens(40));
     }
 
     #[test]
     fn what_is_remembered_of_this_day_counts_and_of_another_does_not() {
         let ledger = Ledger::new();
-        ledger.charge(somebody(), "budget", tokens(9));
-        let kept = ledger.day();
+        ledger.open(somebody()).charge("budget", tokens(9));
+        let kept = ledger.open(somebody()).day();
         let next = Ledger::new();
         next.recall(kept);
         next.recall(kept);

@@ -8,7 +8,7 @@ pub use ledger::Ledger;
 pub(super) use options::BudgetOptions;
 pub use spent::Spent;
 
-use ledger::{Day, Spender};
+use ledger::{Day, Page, Spender};
 use serde_json::json;
 use spent::{Amount, Kept, Price, dollars};
 use tenure_core::Error;
@@ -217,9 +217,8 @@ struct Guard(Budget);
 
 impl Guard {
     /// Counts what was spent since.
-    fn observe(&self, cx: TurnCx<'_>, kept: &mut Kept) {
-        let spent = kept.observe(cx.usage(), self.0.price());
-        self.0.ledger.charge(Spender::of(&cx), cx.hook_name(), spent);
+    fn observe(&self, cx: TurnCx<'_>, kept: &mut Kept, page: &mut Page<'_>) {
+        page.charge(cx.hook_name(), kept.observe(cx.usage(), self.0.price()));
     }
 
     fn recall(&self, cx: TurnCx<'_>) -> Result<(), HookError> {
@@ -235,9 +234,9 @@ impl Guard {
         Ok(())
     }
 
-    fn remember(&self, cx: TurnCx<'_>) -> Result<(), Error> {
+    fn remember(&self, cx: TurnCx<'_>, day: Day) -> Result<(), Error> {
         match (&self.0.remembered, cx.memory()) {
-            (Some(key), Some(memory)) => memory.keep(key, self.0.ledger.day()),
+            (Some(key), Some(memory)) => memory.keep(key, day),
             _ => Ok(()),
         }
     }
@@ -251,8 +250,8 @@ impl Guard {
     }
 
     /// Why the model may not be asked.
-    fn denial(&self, cx: TurnCx<'_>, kept: &Kept, expected: Spent) -> Option<String> {
-        let Budget { run, thread, day, ledger, .. } = &self.0;
+    fn denial(&self, kept: &Kept, expected: Spent, page: &mut Page<'_>) -> Option<String> {
+        let Budget { run, thread, day, .. } = &self.0;
         let limited = Amount { cost: run.cost.or(thread.cost).or(day.cost), tokens: None };
         let own = self.unpriced(limited, kept.run, "run");
         own.or_else(|| self.unpriced(*thread, kept.thread(), "thread"))
@@ -263,7 +262,7 @@ impl Guard {
                     let unknown = self.unpriced(*day, spent, "day");
                     unknown.or_else(|| day.denial(spent, expected, "day"))
                 };
-                ledger.ask(Spender::of(&cx), expected, judge)
+                page.ask(expected, judge)
             })
     }
 
@@ -279,14 +278,13 @@ impl Guard {
         })
     }
 
-    fn warn(&self, cx: TurnCx<'_>, kept: &mut Kept) {
+    /// Warns of what is nearly used up. Whoever hears it may look at the ledger, so nobody has it
+    /// open now.
+    fn warn(&self, cx: TurnCx<'_>, kept: &mut Kept, today: Spent) {
         let Some(at) = self.0.warn_at else { return };
-        let Budget { run, thread, day, ledger, .. } = &self.0;
-        let scopes = [
-            ("run", run, kept.run),
-            ("thread", thread, kept.thread()),
-            ("day", day, ledger.today()),
-        ];
+        let Budget { run, thread, day, .. } = &self.0;
+        let scopes =
+            [("run", run, kept.run), ("thread", thread, kept.thread()), ("day", day, today)];
         for (scope, most, spent) in scopes {
             let share = most.share(spent);
             if share >= at && !kept.warned.iter().any(|warned| warned == scope) {
@@ -312,10 +310,13 @@ impl AgentLifecycle for Guard {
             self.recall(cx)?;
             kept.begin_run(cx.chat_id());
         }
-        self.0.ledger.settle(Spender::of(&cx));
-        self.observe(cx, &mut kept);
-        self.warn(cx, &mut kept);
-        let denial = self.denial(cx, &kept, self.expected(request));
+        let mut page = self.0.ledger.open(Spender::of(&cx));
+        page.settle();
+        self.observe(cx, &mut kept, &mut page);
+        let denial = self.denial(&kept, self.expected(request), &mut page);
+        let today = page.today();
+        drop(page);
+        self.warn(cx, &mut kept, today);
         kept.write(&cx)?;
         match denial {
             None => Ok(Flow::Continue),
@@ -330,11 +331,14 @@ impl AgentLifecycle for Guard {
         _response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
         let mut kept = Kept::read(&cx)?;
-        self.observe(cx, &mut kept);
-        self.0.ledger.answered(Spender::of(&cx));
-        self.warn(cx, &mut kept);
+        let mut page = self.0.ledger.open(Spender::of(&cx));
+        self.observe(cx, &mut kept, &mut page);
+        page.answered();
+        let (today, day) = (page.today(), page.day());
+        drop(page);
+        self.warn(cx, &mut kept, today);
         kept.write(&cx)?;
-        self.remember(cx)?;
+        self.remember(cx, day)?;
         Ok(HookAction::Continue)
     }
 
@@ -343,14 +347,19 @@ impl AgentLifecycle for Guard {
         cx: TurnCx<'_>,
         _end: &mut TurnEnd<'_>,
     ) -> Result<After, HookError> {
-        let who = Spender::of(&cx);
-        self.0.ledger.answered(who);
-        self.0.ledger.settle(who);
-        let mut kept = Kept::read(&cx)?;
-        self.observe(cx, &mut kept);
-        kept.write(&cx)?;
-        self.0.ledger.leave(who, cx.hook_name());
-        self.remember(cx)?;
+        let mut kept = Kept::read(&cx);
+        // Whatever else fails, nothing stays open.
+        let mut page = self.0.ledger.open(Spender::of(&cx));
+        page.answered();
+        page.settle();
+        if let Ok(kept) = &mut kept {
+            self.observe(cx, kept, &mut page);
+        }
+        page.leave(cx.hook_name());
+        let day = page.day();
+        drop(page);
+        kept?.write(&cx)?;
+        self.remember(cx, day)?;
         Ok(After::Done)
     }
 }

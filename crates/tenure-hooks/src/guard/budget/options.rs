@@ -30,7 +30,8 @@ pub(in crate::guard) struct BudgetOptions {
     unpriced: UnpricedOptions,
     /// What happens at a limit: the turn ends as denied, or well with a text.
     on_exceed: OnExceed,
-    /// What the turn ends with; without it a text that says which limit was reached.
+    /// What the turn ends with, if `on_exceed` is `end`; without it a text that says which limit was
+    /// reached.
     text: Option<String>,
     /// The share of a limit, from 0 to 1, at which `budget.warned` is announced.
     warn_at: f64,
@@ -115,6 +116,11 @@ impl Options for BudgetOptions {
         }
         if self.remember.is_some() && budget.day.is_nothing() {
             return Err(Refusal::new("remember", "it is about the day, so it needs `day`"));
+        }
+        if self.on_exceed == OnExceed::Deny && self.text.is_some() {
+            let message = "the turn ends as denied, and not with a text; leave it out, or use \
+                           `on_exceed: end`";
+            return Err(Refusal::new("text", message));
         }
         if !(0.0..=1.0).contains(&self.warn_at) {
             let message = format!("{} is not a share; give one from 0 to 1", self.warn_at);

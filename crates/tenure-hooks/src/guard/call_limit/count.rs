@@ -3,7 +3,7 @@
 use super::Most;
 use crate::guard::glob::Glob;
 use crate::words::own_key;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,8 +19,37 @@ fn key(cx: &Cx<'_>) -> Cow<'static, str> {
     own_key(cx, "call_limit", KEY)
 }
 
-/// Calls by the name of the tool.
-type ByTool = BTreeMap<String, u64>;
+/// Calls by the name of the tool. There are few, and they are counted at every call: a list is copied
+/// sooner than a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally(Vec<(Arc<str>, u64)>);
+
+impl Tally {
+    fn add(&mut self, tool: &Arc<str>, calls: u64) {
+        match self.0.iter_mut().find(|(name, _)| name == tool) {
+            Some((_, known)) => *known += calls,
+            None => self.0.push((tool.clone(), calls)),
+        }
+    }
+
+    /// The calls of the tools that a pattern is about.
+    fn of(&self, glob: &Glob) -> u64 {
+        self.0.iter().filter(|(name, _)| glob.matches(name)).map(|(_, calls)| calls).sum()
+    }
+}
+
+impl Serialize for Tally {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, calls)| (name, calls)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Tally {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let calls = BTreeMap::<Arc<str>, u64>::deserialize(deserializer)?;
+        Ok(Self(calls.into_iter().collect()))
+    }
+}
 
 /// What was counted in a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,14 +59,14 @@ pub(super) struct Counts {
     chat: Option<String>,
     /// In the runs before this one.
     earlier_models: u64,
-    earlier_tools: ByTool,
+    earlier_tools: Tally,
     /// In this run.
     pub(super) models: u64,
     /// Which model call of the run was the last.
     pub(super) step: u64,
     /// What each of them asked for and got. The calls of one step all write the same here, so that
     /// it does not matter which of them come first, or again.
-    by_step: BTreeMap<u64, ByTool>,
+    by_step: Vec<(u64, Tally)>,
     /// Why the run is to end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) over: Option<String>,
@@ -62,8 +91,8 @@ impl Counts {
             self.chat = chat.map(str::to_owned);
             return;
         }
-        for (tool, calls) in earlier.by_step.into_values().flatten() {
-            *earlier.earlier_tools.entry(tool).or_default() += calls;
+        for (tool, calls) in earlier.by_step.iter().flat_map(|(_, tally)| &tally.0) {
+            earlier.earlier_tools.add(tool, *calls);
         }
         self.chat = earlier.chat;
         self.earlier_models = earlier.earlier_models + earlier.models;
@@ -82,18 +111,21 @@ impl Counts {
     }
 
     /// Why each call of this step's batch may not be made, if so. Those that may are counted.
-    pub(super) fn judge(&mut self, batch: &[&str], limits: &[(Glob, Most)]) -> Vec<Option<String>> {
-        let before = || self.by_step.range(..self.step).flat_map(|(_, tools)| tools);
-        let mut now = ByTool::new();
-        let mut denials = Vec::with_capacity(batch.len());
-        for tool in batch {
+    pub(super) fn judge<'a>(
+        &mut self,
+        batch: impl IntoIterator<Item = &'a Arc<str>>,
+        limits: &[(Glob, Most)],
+    ) -> Vec<Option<String>> {
+        self.by_step.retain(|(step, _)| *step < self.step);
+        let mut now = Tally::default();
+        let judge = |tool: &Arc<str>| {
             let denial = limits.iter().find_map(|(glob, most)| {
                 if !glob.matches(tool) {
                     return None;
                 }
-                let is_of = |name: &String| glob.matches(name);
-                let in_run = sum(before(), is_of) + sum(&now, is_of);
-                let in_thread = || in_run + sum(&self.earlier_tools, is_of);
+                let before = self.by_step.iter().map(|(_, tally)| tally.of(glob));
+                let in_run = before.sum::<u64>() + now.of(glob);
+                let in_thread = || in_run + self.earlier_tools.of(glob);
                 let run = most.run.filter(|most| in_run >= *most).map(|most| (most, "run"));
                 let (most, scope) = run.or_else(|| {
                     let most = most.thread.filter(|most| in_thread() >= *most);
@@ -103,20 +135,14 @@ impl Counts {
                 Some(format!("the limit of {most} calls of {of} in a {scope} is reached"))
             });
             if denial.is_none() {
-                *now.entry((*tool).to_owned()).or_default() += 1;
+                now.add(tool, 1);
             }
-            denials.push(denial);
-        }
-        self.by_step.insert(self.step, now);
+            denial
+        };
+        let denials = batch.into_iter().map(judge).collect();
+        self.by_step.push((self.step, now));
         denials
     }
-}
-
-fn sum<'a>(
-    calls: impl IntoIterator<Item = (&'a String, &'a u64)>,
-    is_of: impl Fn(&String) -> bool,
-) -> u64 {
-    calls.into_iter().filter(|(name, _)| is_of(name)).map(|(_, calls)| calls).sum()
 }
 
 impl From<Counts> for Value {
@@ -133,11 +159,29 @@ mod tests {
         vec![(Glob::of_names(tool).unwrap(), Most { run, thread })]
     }
 
+    fn names<const N: usize>(tools: [&str; N]) -> [Arc<str>; N] {
+        tools.map(Arc::from)
+    }
+
+    #[test]
+    fn what_was_counted_is_the_same_as_json() {
+        let mut counts = Counts { step: 1, models: 1, ..Counts::default() };
+        counts.judge(&names(["b", "a", "b"]), &[]);
+        counts.begin_run(None);
+        counts.judge(&names(["c"]), &[]);
+        let value = Value::from(counts.clone());
+        assert_eq!(value["earlier_tools"], serde_json::json!({ "b": 2, "a": 1 }));
+        let mut read: Counts = serde_json::from_value(value).unwrap();
+        read.earlier_tools.0.sort();
+        counts.earlier_tools.0.sort();
+        assert_eq!(read, counts);
+    }
+
     #[test]
     fn judging_a_batch_again_counts_nothing_twice() {
         let limits = limits("search", Some(3), None);
         let mut counts = Counts { step: 1, ..Counts::default() };
-        let batch = ["search", "other", "search"];
+        let batch = names(["search", "other", "search"]);
         let first = counts.judge(&batch, &limits);
         assert_eq!(counts.judge(&batch, &limits), first);
         counts.step = 2;
@@ -150,10 +194,10 @@ mod tests {
         let limits = limits("*", Some(2), Some(3));
         let mut counts = Counts { step: 1, ..Counts::default() };
         let denied = |denials: Vec<Option<String>>| denials.iter().flatten().count();
-        assert_eq!(denied(counts.judge(&["a", "b", "c", "d"], &limits)), 2);
+        assert_eq!(denied(counts.judge(&names(["a", "b", "c", "d"]), &limits)), 2);
         counts.begin_run(None);
         counts.step = 1;
-        let denials = counts.judge(&["a", "b"], &limits);
+        let denials = counts.judge(&names(["a", "b"]), &limits);
         assert!(denials[0].is_none());
         let why = denials[1].as_deref();
         assert_eq!(why, Some("the limit of 3 calls of tools in a thread is reached"));

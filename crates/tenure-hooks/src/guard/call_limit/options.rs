@@ -18,7 +18,8 @@ pub(in crate::guard) struct CallLimitOptions {
     tools: BTreeMap<String, MostOptions>,
     /// What happens at a limit.
     exit: Exit,
-    /// What the turn ends with; without it a text that says which limit was reached.
+    /// What the turn ends with, unless `exit` is `error`; without it a text that says which limit was
+    /// reached.
     text: Option<String>,
 }
 
@@ -67,6 +68,11 @@ impl Options for CallLimitOptions {
         if self.exit == Exit::Continue && self.tools.is_empty() {
             let message = "only tool calls can be denied and gone on from; use `end` or `error`";
             return Err(Refusal::new("exit", message));
+        }
+        if self.exit == Exit::Error && self.text.is_some() {
+            let message = "with `exit: error` the turn ends as denied, and not with a text; leave \
+                           it out, or use `exit: end`";
+            return Err(Refusal::new("text", message));
         }
         for (tool, options) in self.tools {
             let field = format!("tools.{tool}");

@@ -52,7 +52,7 @@ impl Rules {
     /// Whether what is said of this tool may depend on the file system.
     pub(super) fn look(&self, tool: &str) -> bool {
         let looks = |rule: &Rule| rule.wheres.iter().any(|(_, condition)| condition.looks());
-        self.rules.iter().any(|rule| rule.tool.matches(tool) && looks(rule))
+        self.rules.iter().any(|rule| looks(rule) && rule.tool.matches(tool))
     }
 
     pub(super) fn judge(&self, tool: &str, arguments: &Value) -> Verdict {

@@ -1,8 +1,10 @@
 //! Personal data and secrets: found, and kept from where they should not go.
 
 mod detector;
+pub(super) mod leaves;
 mod options;
 mod personal;
+mod quick;
 mod scan;
 mod secret;
 mod stream;

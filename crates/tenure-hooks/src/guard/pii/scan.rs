@@ -1,7 +1,9 @@
 //! What is found in a text, and what becomes of it.
 
 use super::detector::{Detector, Strategy};
-use super::secret;
+use super::leaves::{self, Quiet};
+use super::quick::Made;
+use super::secret::{self, REACH};
 use super::trace::Trace;
 use regex_automata::Input;
 use regex_automata::meta::Regex;
@@ -94,9 +96,12 @@ impl Scanner {
     /// counts for all of it, and of several rules with that the longest match, then the earliest.
     pub(super) fn hits(&self, text: &str, from: usize) -> Vec<Hit> {
         let mut found: Vec<Hit> = Vec::new();
+        // What tells that something begins at `from` may stand before it.
+        let made = Made::of(&text.as_bytes()[from.saturating_sub(REACH)..]);
         for (rule, Rule { source, .. }) in self.rules.iter().enumerate() {
             let mut take = |start, end| found.push(Hit { start, end, rule, whole: true });
             match source {
+                Source::Known(detector) if !made.may_have(*detector) => {}
                 Source::Known(detector) => detector.find(text, from, &mut take),
                 Source::Own(custom) => {
                     let input = Input::new(text).span(from..text.len());
@@ -263,6 +268,9 @@ impl Scanner {
         text: &str,
         counts: &mut Counts,
     ) -> Result<Option<String>, Blocked> {
+        if leaves::all_quiet(text, self) {
+            return Ok(None);
+        }
         match serde_json::from_str::<Value>(text) {
             Ok(mut value) => {
                 let changed = self.clean_value(&mut value, counts)?;
@@ -270,5 +278,19 @@ impl Scanner {
             }
             Err(_) => self.clean(text, counts),
         }
+    }
+}
+
+impl Quiet for Scanner {
+    fn is_quiet(&self, text: &str) -> bool {
+        let made = Made::of(text.as_bytes());
+        self.rules.iter().all(|rule| match &rule.source {
+            Source::Known(detector) => !made.may_have(*detector),
+            Source::Own(_) => false,
+        })
+    }
+
+    fn is_quiet_name(&self, name: &str) -> bool {
+        self.is_quiet(name) && !secret::is_secret_name(name.as_bytes())
     }
 }

@@ -145,12 +145,14 @@ pub(super) fn is_secret_name(name: &[u8]) -> bool {
         "privatekey",
         "authkey",
     ];
-    let plain: Vec<u8> = name
-        .iter()
-        .filter(|byte| !matches!(byte, b'_' | b'-'))
-        .map(u8::to_ascii_lowercase)
-        .collect();
-    NAMES.iter().any(|name| plain.ends_with(name.as_bytes()))
+    let plain = name.iter().rev().filter(|byte| !matches!(byte, b'_' | b'-'));
+    let mut plain = plain.map(u8::to_ascii_lowercase);
+    // From the back, where they differ most.
+    let Some(last) = plain.next() else { return false };
+    NAMES.iter().filter_map(|name| name.as_bytes().split_last()).any(|(end, rest)| {
+        let mut plain = plain.clone();
+        *end == last && rest.iter().rev().all(|byte| plain.next() == Some(*byte))
+    })
 }
 
 /// Whether a value looks like a password, and not like a word, or like what was put in the place of

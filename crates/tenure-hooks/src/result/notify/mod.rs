@@ -13,6 +13,7 @@ use crate::ready::{About, Address, CommandLine, Makings, Options, Refusal, Time,
 use crate::words::Moment;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 #[cfg(feature = "network")]
@@ -168,8 +169,9 @@ impl AgentLifecycle for Telling {
         if !self.0.report.concerns(end) {
             return Ok(After::Done);
         }
-        let body = self.0.report.record(cx, end, Moment::now()).to_string().into_bytes();
-        let delivery = cx.delivery_id();
+        let record = self.0.report.record(cx, end, Moment::now());
+        let delivery = record.delivery.clone();
+        let body = Value::from(record).to_string().into_bytes();
         match &self.0.by {
             By::Command { argv, dir, environment, tracker } => {
                 let command = Command::new(argv.clone(), dir, environment)

@@ -1,17 +1,15 @@
 //! The points at which a line is written.
 
-use super::super::seen::{bounded, failure, model_name, status};
-use super::writer::Line;
+use super::super::seen::{failure, model_name, status};
+use super::line::{End, Event, Failure, Line, Lines};
 use super::{Center, Level};
-use crate::words::Moment;
-use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tenure_core::context::{Cx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
 use tenure_core::message::ToolStatus;
-use tenure_core::model::{ModelRequest, ModelResponse, Usage};
+use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, ExitReason, NextModel, NextTool, Outcome, RunId};
 use tenure_macros::lifecycle;
@@ -25,6 +23,13 @@ pub(super) struct Write {
 
 /// When a turn began.
 struct Began(Instant);
+
+/// Which line it is.
+struct Heading {
+    at: Instant,
+    level: Level,
+    run: Option<RunId>,
+}
 
 #[lifecycle]
 impl AgentLifecycle for Write {
@@ -41,27 +46,26 @@ impl AgentLifecycle for Write {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, _: &mut Input) -> Result<Flow, HookError> {
-        cx.carry(Began(Instant::now()));
-        self.line(Level::Info, "turn.started", &cx, Some(cx.run_id()), |line| {
-            if cx.resumed() {
-                line.insert("resumed".to_owned(), true.into());
-            }
-        });
+        let at = Instant::now();
+        cx.carry(Began(at));
+        let resumed = cx.resumed();
+        let heading = Heading { at, level: Level::Info, run: Some(cx.run_id()) };
+        self.line(heading, &cx, |_| Event::TurnStarted { resumed });
         Ok(Flow::Continue)
     }
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
+        let at = Instant::now();
         let outcome = end.outcome();
-        let took = cx.carried::<Began>().map(|began| began.0.elapsed());
-        self.line(level(outcome), "turn.ended", &cx, Some(cx.run_id()), |line| {
-            line.insert("outcome".to_owned(), outcome.as_str().into());
-            line.extend(took.map(|took| ("took_ms".to_owned(), millis(took))));
-            line.insert("steps".to_owned(), cx.step_number().into());
-            usage(&end.usage(), line);
-            self.failed(end.error(), line);
-            if let (Some(most), Some(output)) = (self.content, end.output()) {
-                line.insert("output".to_owned(), bounded(output, most).into());
-            }
+        let took = cx.carried::<Began>().map(|began| at.saturating_duration_since(began.0));
+        let (usage, steps) = (end.usage(), cx.step_number());
+        let error = end.error().map(|error| self.failed(error));
+        let told = self.content.zip(end.output());
+        let heading = Heading { at, level: level(outcome), run: Some(cx.run_id()) };
+        self.line(heading, &cx, |lines| {
+            let failure = error.as_ref().map(|error| lines.failure(error));
+            let output = told.map(|(most, output)| lines.texts.keep_bounded(output, most));
+            Event::TurnEnded { outcome, took, steps, end: End { usage, failure, output } }
         });
         Ok(After::Done)
     }
@@ -73,31 +77,30 @@ impl AgentLifecycle for Write {
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
         let (run, step) = (Some(cx.run_id()), cx.step_number());
-        self.line(Level::Info, "model.started", &cx, run, |line| {
-            line.insert("model".to_owned(), model_name(&cx, request).into());
-            line.insert("step".to_owned(), step.into());
-            line.insert("messages".to_owned(), request.messages.len().into());
-            // The newest message, as guards have left it.
-            if let (Some(most), Some(last)) = (self.content, request.messages.last()) {
-                line.insert("input".to_owned(), bounded(last.text(), most).into());
-            }
-        });
         let began = Instant::now();
+        let heading = Heading { at: began, level: Level::Info, run };
+        let (name, messages) = (model_name(&cx, request), request.messages.len());
+        // The newest message, as guards have left it.
+        let told = self.content.and_then(|most| Some((most, request.messages.last()?.text())));
+        self.line(heading, &cx, |lines| Event::ModelStarted {
+            model: lines.texts.keep(name),
+            step,
+            messages,
+            input: told.map(|(most, text)| lines.texts.keep_bounded(text, most)),
+        });
         let result = next.call(request).await;
-        let took = began.elapsed();
+        let at = Instant::now();
+        let took = at.saturating_duration_since(began);
         let outcome = result.as_ref().map_or_else(Error::outcome, |_| Outcome::Ok);
-        self.line(level(outcome), "model.ended", &cx, run, |line| {
-            line.insert("model".to_owned(), model_name(&cx, request).into());
-            line.insert("step".to_owned(), step.into());
-            line.insert("outcome".to_owned(), outcome.as_str().into());
-            line.insert("took_ms".to_owned(), millis(took));
-            match &result {
-                Ok(response) => {
-                    usage(&response.usage, line);
-                    line.insert("calls".to_owned(), response.calls.len().into());
-                }
-                Err(error) => self.failed(Some(error), line),
-            }
+        let ended = match &result {
+            Ok(response) => Ok((response.usage, response.calls.len())),
+            Err(error) => Err(self.failed(error)),
+        };
+        let name = model_name(&cx, request);
+        self.line(Heading { at, level: level(outcome), run }, &cx, |lines| {
+            let model = lines.texts.keep(name);
+            let end = ended.map_err(|error| lines.failure(&error));
+            Event::ModelEnded { model, step, outcome, took, end }
         });
         Ok(result?)
     }
@@ -109,70 +112,72 @@ impl AgentLifecycle for Write {
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
         let run = cx.run_id();
-        self.line(Level::Info, "tool.started", &cx, run, |line| {
-            line.insert("tool".to_owned(), request.name().into());
-            line.insert("call".to_owned(), request.id().into());
-            if let Some(most) = self.content {
-                let arguments = bounded(&request.arguments.to_string(), most);
-                line.insert("arguments".to_owned(), arguments.into());
-            }
-        });
         let began = Instant::now();
+        let told = self.content.map(|most| (most, request.arguments.to_string()));
+        self.line(Heading { at: began, level: Level::Info, run }, &cx, |lines| {
+            let (tool, call) = (lines.texts.keep(request.name()), lines.texts.keep(request.id()));
+            let arguments = told.map(|(most, text)| lines.texts.keep_bounded(&text, most));
+            Event::ToolStarted { tool, call, arguments }
+        });
         let result = next.call(request).await;
-        let took = began.elapsed();
+        let at = Instant::now();
+        let took = at.saturating_duration_since(began);
         let is_ok = matches!(&result, Ok(output) if output.status == ToolStatus::Ok);
         let level = if is_ok { Level::Info } else { Level::Warn };
-        self.line(level, "tool.ended", &cx, run, |line| {
-            line.insert("tool".to_owned(), request.name().into());
-            line.insert("call".to_owned(), request.id().into());
-            line.insert("took_ms".to_owned(), millis(took));
-            match &result {
+        let ended = result.as_ref().map_err(|error| self.failed(error));
+        self.line(Heading { at, level, run }, &cx, |lines| {
+            let (tool, call) = (lines.texts.keep(request.name()), lines.texts.keep(request.id()));
+            let end = match ended {
                 Ok(output) => {
-                    line.insert("status".to_owned(), status(output.status).into());
-                    if let Some(most) = self.content {
-                        line.insert("result".to_owned(), bounded(&output.content, most).into());
-                    }
+                    let keep = |most| lines.texts.keep_bounded(&output.content, most);
+                    Ok((status(output.status), self.content.map(keep)))
                 }
-                Err(error) => self.failed(Some(error), line),
-            }
+                Err(error) => Err(lines.failure(&error)),
+            };
+            Event::ToolEnded { tool, call, took, end }
         });
         Ok(result?)
     }
 }
 
+/// Why something failed, and in words if content may be told.
+struct Failed {
+    kind: &'static str,
+    reason: Option<(usize, String)>,
+}
+
+impl Lines {
+    fn failure(&mut self, failed: &Failed) -> Failure {
+        let keep = |(most, text): &(usize, String)| self.texts.keep_bounded(text, *most);
+        Failure { kind: failed.kind, reason: failed.reason.as_ref().map(keep) }
+    }
+}
+
 impl Write {
-    fn line(
-        &self,
-        level: Level,
-        event: &str,
-        cx: &Cx<'_>,
-        run: Option<RunId>,
-        say: impl FnOnce(&mut Map<String, Value>),
-    ) {
+    /// Leaves a line. Others wait while `say` keeps its texts, so it does nothing else.
+    fn line(&self, heading: Heading, cx: &Cx<'_>, say: impl FnOnce(&mut Lines) -> Event) {
+        let Heading { at, level, run } = heading;
         if level < self.center.least {
             return;
         }
-        let Some(writer) = self.center.writer() else { return };
-        let mut line = Map::new();
-        line.insert("time".to_owned(), Moment::now().rfc3339().into());
-        line.insert("level".to_owned(), level.as_str().into());
-        line.insert("event".to_owned(), event.into());
-        line.insert("agent".to_owned(), cx.agent_name().into());
-        line.insert("instance".to_owned(), cx.instance_id().to_string().into());
-        line.extend(run.map(|run| ("run".to_owned(), run.to_string().into())));
-        line.insert("trace".to_owned(), cx.trace_id().into());
-        line.extend(cx.chat_id().map(|chat| ("chat".to_owned(), chat.into())));
-        say(&mut line);
-        writer.write(Line { level, text: Value::Object(line).to_string() });
+        let (name, instance) = (cx.agent_name(), cx.instance_id());
+        // Without a context a trace is called after its run, which is written there anyway.
+        let (trace, chat) = (cx.context().map(|context| context.trace_id()), cx.chat_id());
+        self.center.write(level, |lines| Line {
+            at,
+            level,
+            agent: lines.texts.keep(name),
+            instance,
+            run,
+            trace: trace.map(|trace| lines.texts.keep(trace)),
+            chat: chat.map(|chat| lines.texts.keep(chat)),
+            event: say(lines),
+        });
     }
 
-    /// Why something failed: in one word, and in as many as there are if content may be told.
-    fn failed(&self, error: Option<&Error>, line: &mut Map<String, Value>) {
-        let Some(error) = error else { return };
-        line.insert("error".to_owned(), failure(error).into());
-        if let Some(most) = self.content {
-            line.insert("reason".to_owned(), bounded(&error.to_string(), most).into());
-        }
+    fn failed(&self, error: &Error) -> Failed {
+        let reason = self.content.map(|most| (most, error.to_string()));
+        Failed { kind: failure(error), reason }
     }
 }
 
@@ -182,23 +187,4 @@ fn level(outcome: Outcome) -> Level {
         Outcome::Denied | Outcome::Cancelled => Level::Warn,
         _ => Level::Error,
     }
-}
-
-/// A time in milliseconds, with as many places as say something.
-fn millis(took: Duration) -> Value {
-    json!((took.as_secs_f64() * 1e6).round() / 1e3)
-}
-
-fn usage(usage: &Usage, line: &mut Map<String, Value>) {
-    let mut told = json!({ "input": usage.input, "output": usage.output, "calls": usage.calls });
-    if usage.cached > 0 {
-        told["cached"] = usage.cached.into();
-    }
-    if usage.reasoning > 0 {
-        told["reasoning"] = usage.reasoning.into();
-    }
-    if usage.cost.nano_usd() > 0 {
-        told["cost_usd"] = usage.cost.usd().into();
-    }
-    line.insert("usage".to_owned(), told);
 }

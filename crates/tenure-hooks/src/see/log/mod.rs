@@ -1,16 +1,18 @@
 //! Lines of JSON for what an agent does.
 
 mod hook;
+mod line;
 mod writer;
 
 use super::seen::{around, lock};
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
+use line::{Line, Lines};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use tenure_core::hook::{IntoRegistration, Registration, hook};
 use tenure_core::{Error, InstanceId};
 use writer::Writer;
@@ -31,8 +33,10 @@ const KEEP: usize = 5;
 /// end has `outcome` or `status`, `took_ms`, `usage`, and of a failure its kind in `error`. What was
 /// said is no part of it, unless [`content`](StructuredLog::content) says so.
 ///
-/// Lines are written by a thread of its own. Where it cannot keep up, lines are left out, and
-/// counted: a line `log.lost` says how many.
+/// Lines are written by a thread of its own, some milliseconds after they were said; one of a failure
+/// is written at once, with all that are before it. Where the thread cannot keep up, lines are left
+/// out, and counted: a line `log.lost` says how many. When the last agent has shut down, all of them
+/// are written. A process that ends without that, or is killed, loses those of its last moment.
 ///
 /// Clones of one log write together.
 ///
@@ -97,7 +101,7 @@ struct Center {
     least: Level,
     queue: usize,
     users: Mutex<HashSet<InstanceId>>,
-    writer: RwLock<Option<Arc<Writer>>>,
+    writer: RwLock<Option<Writer>>,
 }
 
 impl Center {
@@ -106,8 +110,15 @@ impl Center {
         Arc::new(Self { target: target.clone(), least, queue, users, writer })
     }
 
-    fn writer(&self) -> Option<Arc<Writer>> {
-        self.writer.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn writer(&self) -> RwLockReadGuard<'_, Option<Writer>> {
+        self.writer.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a line written, if anybody writes.
+    fn write(&self, level: Level, say: impl FnOnce(&mut Lines) -> Line) {
+        if let Some(writer) = &*self.writer() {
+            writer.write(level, say);
+        }
     }
 
     /// An instance starts. The first one opens the target.
@@ -118,7 +129,7 @@ impl Center {
                 Error::invalid(format!("the log cannot be opened ({:?}): {error}", self.target))
             })?;
             let mut place = self.writer.write().unwrap_or_else(PoisonError::into_inner);
-            *place = Some(Arc::new(writer));
+            *place = Some(writer);
         }
         users.insert(user);
         Ok(())
@@ -130,9 +141,7 @@ impl Center {
         if !users.remove(&user) || !users.is_empty() {
             return None;
         }
-        let writer = self.writer.write().unwrap_or_else(PoisonError::into_inner).take()?;
-        // Whoever else writes this very moment lets go of it, and it ends by itself.
-        Arc::into_inner(writer)
+        self.writer.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -200,7 +209,7 @@ impl StructuredLog {
 
     /// How many lines were left out because too many waited, and are not told of yet.
     pub fn lost(&self) -> u64 {
-        self.center.writer().map_or(0, |writer| writer.lost())
+        self.center.writer().as_ref().map_or(0, Writer::lost)
     }
 }
 

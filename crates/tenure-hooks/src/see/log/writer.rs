@@ -1,35 +1,25 @@
 //! Where lines go: a thread that writes them, and never holds an agent up.
 
-use super::super::seen::lock;
+use super::super::gather::{Gather, Taken};
+use super::line::{Clock, Line, Lines, Said};
 use super::{Level, Target};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
+use std::time::Duration;
 use tracing::dispatcher::{self, Dispatch};
 
-/// A line on its way.
-pub(super) struct Line {
-    pub(super) level: Level,
-    pub(super) text: String,
-}
+/// How long lines are gathered before they are written.
+const PAUSE: Duration = Duration::from_millis(5);
+/// The most bytes of lines that are written to a file at once, if one line is not longer.
+const AT_ONCE: usize = 64 << 10;
 
 /// A thread that writes lines.
-pub(super) struct Writer {
-    lines: SyncSender<Line>,
-    lost: Arc<AtomicU64>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
+pub(super) struct Writer(Gather<Lines>);
 
 impl Writer {
     /// Opens the target, and starts the thread.
     pub(super) fn open(target: &Target, queue: usize) -> io::Result<Self> {
-        let (lines, received) = sync_channel(queue);
-        let lost = Arc::new(AtomicU64::new(0));
         let out = match target {
             Target::Stderr => Out::Stderr,
             // A subscriber that is only this thread's own is taken along.
@@ -38,34 +28,38 @@ impl Writer {
                 Out::File(Rotated::open(path.clone(), *max_bytes, *keep)?)
             }
         };
-        let counted = lost.clone();
-        let thread = std::thread::Builder::new()
-            .name("tenure-log".to_owned())
-            .spawn(move || write_all(&received, out, &counted))?;
-        Ok(Self { lines, lost, thread: Mutex::new(Some(thread)) })
+        let mut pen = Pen { out, is_broken: false, text: Vec::new() };
+        let work = move |lines: &mut Lines, taken: &Taken<'_>| pen.write_all(lines, taken);
+        Ok(Self(Gather::start("tenure-log", (queue, PAUSE), work)?))
     }
 
-    /// Has a line written, if there is room for it.
-    pub(super) fn write(&self, line: Line) {
-        if let Err(TrySendError::Full(_)) = self.lines.try_send(line) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Has a line written, if there is room for it. An error is written at once.
+    pub(super) fn write(&self, level: Level, say: impl FnOnce(&mut Lines) -> Line) {
+        let add = |lines: &mut Lines| {
+            let line = say(lines);
+            lines.lines.push(line);
+        };
+        // What found no room is counted there.
+        let _ = self.0.put(level == Level::Error, add);
     }
 
     /// How many lines found no room, and are not told of yet.
     pub(super) fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.0.lost()
     }
 
     /// Writes what is left, and stops. It blocks.
     pub(super) fn close(self) {
-        let Self { lines, thread, .. } = self;
-        drop(lines);
-        if let Some(thread) = lock(&thread).take() {
-            // It has nothing to say.
-            let _ = thread.join();
-        }
+        self.0.close();
     }
+}
+
+/// What writes.
+struct Pen {
+    out: Out,
+    is_broken: bool,
+    /// The line that is written.
+    text: Vec<u8>,
 }
 
 enum Out {
@@ -74,45 +68,76 @@ enum Out {
     File(Rotated),
 }
 
-fn write_all(lines: &Receiver<Line>, mut out: Out, lost: &AtomicU64) {
-    let mut is_broken = false;
-    while let Ok(line) = lines.recv() {
-        let mut result = out.write(&line);
-        let gone = lost.swap(0, Ordering::Relaxed);
-        if gone > 0 {
-            let text = format!(r#"{{"level":"warn","event":"log.lost","lines":{gone}}}"#);
-            result = result.and(out.write(&Line { level: Level::Warn, text }));
+impl Pen {
+    fn write_all(&mut self, lines: &Lines, taken: &Taken<'_>) {
+        let clock = Clock::now();
+        for line in &lines.lines {
+            self.text.clear();
+            Said { line, texts: &lines.texts, clock }.write(&mut self.text);
+            self.write(line.level);
+            self.tell_lost(taken);
+            taken.done(1);
         }
-        if let Err(error) = result
-            && !std::mem::replace(&mut is_broken, true)
+        // Also of what was lost since.
+        self.tell_lost(taken);
+        let written = self.out.flush();
+        self.check(written);
+    }
+
+    fn tell_lost(&mut self, taken: &Taken<'_>) {
+        let gone = taken.lost();
+        if gone > 0 {
+            self.text.clear();
+            let told = format!(r#"{{"level":"warn","event":"log.lost","lines":{gone}}}"#);
+            self.text.extend_from_slice(told.as_bytes());
+            self.write(Level::Warn);
+        }
+    }
+
+    /// Writes the text as a line.
+    fn write(&mut self, level: Level) {
+        let written = self.out.write(level, &mut self.text);
+        self.check(written);
+    }
+
+    fn check(&mut self, written: io::Result<()>) {
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.is_broken, true)
         {
             // Once is enough: it would be said for every line.
             tracing::warn!("the log cannot be written: {error}");
         }
     }
-    if let Out::File(file) = &mut out {
-        let _ = file.file.flush();
-    }
 }
 
 impl Out {
-    fn write(&mut self, line: &Line) -> io::Result<()> {
+    fn write(&mut self, level: Level, line: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Self::Stderr => {
-                let mut text = line.text.clone();
-                text.push('\n');
-                io::stderr().lock().write_all(text.as_bytes())
+                line.push(b'\n');
+                // Each by itself, so that a pipe does not mix it with what others write.
+                io::stderr().lock().write_all(line)
             }
             Self::Tracing(dispatch) => {
-                let text = &*line.text;
-                dispatcher::with_default(dispatch, || match line.level {
+                let text = String::from_utf8_lossy(line);
+                dispatcher::with_default(dispatch, || match level {
                     Level::Info => tracing::info!(target: "tenure::log", "{text}"),
                     Level::Warn => tracing::warn!(target: "tenure::log", "{text}"),
                     Level::Error => tracing::error!(target: "tenure::log", "{text}"),
                 });
                 Ok(())
             }
-            Self::File(file) => file.write(&line.text),
+            Self::File(file) => {
+                line.push(b'\n');
+                file.write(line)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stderr | Self::Tracing(_) => Ok(()),
         }
     }
 }
@@ -121,6 +146,9 @@ impl Out {
 struct Rotated {
     path: PathBuf,
     file: File,
+    /// Whole lines that are not written yet.
+    lines: Vec<u8>,
+    /// How large the file is with them.
     size: u64,
     max_bytes: u64,
     keep: usize,
@@ -133,19 +161,35 @@ impl Rotated {
         }
         let file = append(&path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path, file, size, max_bytes, keep })
+        Ok(Self { path, file, lines: Vec::new(), size, max_bytes, keep })
     }
 
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        let mut line = Vec::with_capacity(text.len() + 1);
-        line.extend_from_slice(text.as_bytes());
-        line.push(b'\n');
-        if self.size > 0 && self.size + line.len() as u64 > self.max_bytes {
+    /// Takes a line, with its end. It is written together with others.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let size = line.len() as u64;
+        let is_full = self.size > 0 && self.size + size > self.max_bytes;
+        let mut written = Ok(());
+        if is_full || self.lines.len() + line.len() > AT_ONCE {
+            written = self.flush();
+        }
+        if is_full {
+            // A line that it cannot begin anew for is not written: it would have no bound.
             self.turn_over()?;
         }
-        self.size += line.len() as u64;
-        // One write, so that several processes do not mix their lines.
-        self.file.write_all(&line)
+        self.size += size;
+        self.lines.extend_from_slice(line);
+        written
+    }
+
+    /// Writes the lines that it has, at once, so that several processes do not mix theirs.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.lines);
+        self.lines.clear();
+        self.lines.shrink_to(AT_ONCE);
+        written
     }
 
     /// `log` becomes `log.1`, `log.1` becomes `log.2`, and the oldest is gone.

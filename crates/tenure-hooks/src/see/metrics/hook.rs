@@ -3,7 +3,7 @@
 use super::super::pump::Brought;
 use super::super::seen::{failure, lock, model_name, status};
 use super::Center;
-use super::numbers::Came;
+use super::numbers::{Came, OfAgent};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -19,8 +19,11 @@ use tenure_macros::lifecycle;
 /// Counts what an agent does.
 pub(super) struct Count(pub(super) Arc<Center>);
 
-/// When a turn began.
-struct Began(Instant);
+/// When a turn began, and what it counts into.
+struct Began {
+    at: Instant,
+    of: Arc<OfAgent>,
+}
 
 #[lifecycle]
 impl AgentLifecycle for Count {
@@ -38,15 +41,15 @@ impl AgentLifecycle for Count {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, _: &mut Input) -> Result<Flow, HookError> {
-        cx.carry(Began(Instant::now()));
-        self.0.numbers.turn_began(&cx.config().name);
+        let of = self.0.numbers.turn_began(&cx.config().name);
+        cx.carry(Began { at: Instant::now(), of });
         Ok(Flow::Continue)
     }
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         if let Some(began) = cx.carried::<Began>() {
-            let came = Came { to: end.outcome().as_str(), took: began.0.elapsed() };
-            self.0.numbers.turn_ended(&cx.config().name, came);
+            let came = Came { to: end.outcome().as_str(), took: began.at.elapsed() };
+            self.0.numbers.turn_ended(&began.of, came);
         }
         if let Some(saver) = &self.0.saver {
             saver.soon();

@@ -1,15 +1,18 @@
 //! The metrics themselves.
+//!
+//! What belongs to a name is looked up once for a call, and counted without another look: a series
+//! that was counted into before is at hand.
 
 use super::super::seen::lock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tenure_core::model::Usage;
 
@@ -17,6 +20,7 @@ use tenure_core::model::Usage;
 type Labels = Vec<(&'static str, Arc<str>)>;
 type Counts = Family<Labels, Counter>;
 type Times = Family<Labels, Histogram, fn() -> Histogram>;
+type Cost = Counter<f64, AtomicU64>;
 
 /// What the value of a label is once there are too many of them.
 const OTHER: &str = "other";
@@ -32,14 +36,17 @@ fn seconds() -> Histogram {
 /// Everything that is counted.
 pub(super) struct Numbers {
     registry: Registry,
-    names: Names,
+    agents: Names<OfAgent>,
+    models_of: Names<OfModel>,
+    tools_of: Names<OfTool>,
+    hooks: Names<Arc<str>>,
     turns: Counts,
     turn_seconds: Times,
     running: Family<Labels, Gauge>,
     models: Counts,
     model_seconds: Times,
     tokens: Counts,
-    cost: Family<Labels, Counter<f64, AtomicU64>>,
+    cost: Family<Labels, Cost>,
     unpriced: Counts,
     tools: Counts,
     tool_seconds: Times,
@@ -47,27 +54,99 @@ pub(super) struct Numbers {
     asks: Gauge,
 }
 
-/// The values of labels that were seen, for each of them no more than so many.
-struct Names {
+/// The values of a label that were seen, no more than so many, with what is counted of each.
+struct Names<T> {
     most: usize,
-    seen: Mutex<HashSet<(&'static str, Arc<str>)>>,
+    seen: RwLock<HashMap<Arc<str>, Arc<T>>>,
+    other: OnceLock<Arc<T>>,
 }
 
-impl Names {
-    /// The value, or that it is one of the many others.
-    fn bounded(&self, label: &'static str, value: &str) -> Arc<str> {
-        let value: Arc<str> = value.into();
-        let mut seen = lock(&self.seen);
-        let key = (label, value);
-        if seen.contains(&key) {
-            return key.1;
-        }
-        if seen.iter().filter(|(of, _)| *of == label).count() >= self.most {
-            return OTHER.into();
-        }
-        seen.insert(key.clone());
-        key.1
+impl<T> Names<T> {
+    fn new(most: usize) -> Self {
+        Self { most, seen: RwLock::default(), other: OnceLock::new() }
     }
+
+    /// What is counted of this value, or of all the many others.
+    fn of(&self, value: &str, make: impl FnOnce(Arc<str>) -> T) -> Arc<T> {
+        let known = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(value).cloned();
+        known.unwrap_or_else(|| self.add(value, make))
+    }
+
+    #[cold]
+    fn add(&self, value: &str, make: impl FnOnce(Arc<str>) -> T) -> Arc<T> {
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = seen.get(value) {
+            return known.clone();
+        }
+        if seen.len() >= self.most {
+            drop(seen);
+            return self.other.get_or_init(|| Arc::new(make(OTHER.into()))).clone();
+        }
+        let name: Arc<str> = value.into();
+        let made = Arc::new(make(name.clone()));
+        seen.insert(name, made.clone());
+        made
+    }
+}
+
+/// A series that is there from its first count on.
+struct Late<C>(OnceLock<C>);
+
+impl<C> Default for Late<C> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<C: Clone> Late<C> {
+    fn get<M>(&self, family: &Family<Labels, C, M>, labels: impl FnOnce() -> Labels) -> &C
+    where
+        M: MetricConstructor<C>,
+    {
+        self.0.get_or_init(|| family.get_or_create_owned(&labels()))
+    }
+}
+
+/// Series by how something ended: a few words that do not grow in number.
+#[derive(Default)]
+struct ByEnd(Mutex<Vec<(&'static str, Counter)>>);
+
+impl ByEnd {
+    fn inc(&self, to: &'static str, family: &Counts, labels: impl FnOnce() -> Labels) {
+        let mut known = lock(&self.0);
+        if let Some((_, count)) = known.iter().find(|(end, _)| *end == to) {
+            count.inc();
+            return;
+        }
+        let count = family.get_or_create_owned(&labels());
+        count.inc();
+        known.push((to, count));
+    }
+}
+
+/// What is counted of an agent.
+pub(super) struct OfAgent {
+    name: Arc<str>,
+    running: Gauge,
+    seconds: Late<Histogram>,
+    ends: ByEnd,
+}
+
+/// What is counted of a model.
+struct OfModel {
+    name: Arc<str>,
+    seconds: Histogram,
+    ends: ByEnd,
+    tokens: [Late<Counter>; 4],
+    cost: Late<Cost>,
+    unpriced: Late<Counter>,
+}
+
+/// What is counted of a tool.
+struct OfTool {
+    name: Arc<str>,
+    seconds: Histogram,
+    ends: ByEnd,
 }
 
 /// What a call came to: how it ended, and how long it took.
@@ -83,7 +162,10 @@ impl Numbers {
         let mut registry = Registry::with_prefix("tenure");
         let numbers = Self {
             registry: Registry::default(),
-            names: Names { most, seen: Mutex::default() },
+            agents: Names::new(most),
+            models_of: Names::new(most),
+            tools_of: Names::new(most),
+            hooks: Names::new(most),
             turns: Counts::default(),
             turn_seconds: Times::new_with_constructor(seconds),
             running: Family::default(),
@@ -127,33 +209,42 @@ impl Numbers {
         text
     }
 
-    fn label(&self, label: &'static str, value: &str) -> (&'static str, Arc<str>) {
-        (label, self.names.bounded(label, value))
+    /// A turn of this agent begins. What is counted of it goes on to its end.
+    pub(super) fn turn_began(&self, agent: &str) -> Arc<OfAgent> {
+        let of = self.agents.of(agent, |name| OfAgent {
+            running: self.running.get_or_create_owned(&vec![("agent", name.clone())]),
+            seconds: Late::default(),
+            ends: ByEnd::default(),
+            name,
+        });
+        of.running.inc();
+        of
     }
 
-    pub(super) fn turn_began(&self, agent: &str) {
-        self.running.get_or_create(&vec![self.label("agent", agent)]).inc();
-    }
-
-    pub(super) fn turn_ended(&self, agent: &str, came: Came) {
-        let agent = self.label("agent", agent);
-        let mut labels = vec![agent];
-        self.running.get_or_create(&labels).dec();
-        self.turn_seconds.get_or_create(&labels).observe(came.took.as_secs_f64());
-        labels.push(("outcome", came.to.into()));
-        self.turns.get_or_create(&labels).inc();
+    pub(super) fn turn_ended(&self, of: &OfAgent, came: Came) {
+        let agent = || ("agent", of.name.clone());
+        of.running.dec();
+        of.seconds.get(&self.turn_seconds, || vec![agent()]).observe(came.took.as_secs_f64());
+        of.ends.inc(came.to, &self.turns, || vec![agent(), ("outcome", came.to.into())]);
     }
 
     pub(super) fn model(&self, model: &str, came: Came, usage: Option<&Usage>) {
-        let model = self.label("model", model);
-        let mut labels = vec![model];
-        self.model_seconds.get_or_create(&labels).observe(came.took.as_secs_f64());
+        let of = self.models_of.of(model, |name| OfModel {
+            seconds: self.model_seconds.get_or_create_owned(&vec![("model", name.clone())]),
+            ends: ByEnd::default(),
+            tokens: Default::default(),
+            cost: Late::default(),
+            unpriced: Late::default(),
+            name,
+        });
+        let model = || ("model", of.name.clone());
+        of.seconds.observe(came.took.as_secs_f64());
         if let Some(usage) = usage {
             if usage.cost.nano_usd() > 0 {
-                self.cost.get_or_create(&labels).inc_by(usage.cost.usd());
+                of.cost.get(&self.cost, || vec![model()]).inc_by(usage.cost.usd());
             }
             if usage.unpriced > 0 {
-                self.unpriced.get_or_create(&labels).inc_by(usage.unpriced);
+                of.unpriced.get(&self.unpriced, || vec![model()]).inc_by(usage.unpriced);
             }
             let kinds = [
                 ("input", usage.input),
@@ -161,26 +252,30 @@ impl Numbers {
                 ("cached", usage.cached),
                 ("reasoning", usage.reasoning),
             ];
-            for (kind, tokens) in kinds.into_iter().filter(|(_, tokens)| *tokens > 0) {
-                labels.push(("kind", kind.into()));
-                self.tokens.get_or_create(&labels).inc_by(tokens);
-                labels.pop();
+            for ((kind, tokens), count) in kinds.into_iter().zip(&of.tokens) {
+                if tokens > 0 {
+                    let labels = || vec![model(), ("kind", kind.into())];
+                    count.get(&self.tokens, labels).inc_by(tokens);
+                }
             }
         }
-        labels.push(("outcome", came.to.into()));
-        self.models.get_or_create(&labels).inc();
+        of.ends.inc(came.to, &self.models, || vec![model(), ("outcome", came.to.into())]);
     }
 
     pub(super) fn tool(&self, tool: &str, came: Came) {
-        let mut labels = vec![self.label("tool", tool)];
-        self.tool_seconds.get_or_create(&labels).observe(came.took.as_secs_f64());
-        labels.push(("status", came.to.into()));
-        self.tools.get_or_create(&labels).inc();
+        let of = self.tools_of.of(tool, |name| OfTool {
+            seconds: self.tool_seconds.get_or_create_owned(&vec![("tool", name.clone())]),
+            ends: ByEnd::default(),
+            name,
+        });
+        of.seconds.observe(came.took.as_secs_f64());
+        let labels = || vec![("tool", of.name.clone()), ("status", came.to.into())];
+        of.ends.inc(came.to, &self.tools, labels);
     }
 
     pub(super) fn hook_failed(&self, hook: &str, point: &'static str, outcome: &'static str) {
-        let hook = self.label("hook", hook);
-        let labels = vec![hook, ("point", point.into()), ("outcome", outcome.into())];
+        let hook = (*self.hooks.of(hook, |name| name)).clone();
+        let labels = vec![("hook", hook), ("point", point.into()), ("outcome", outcome.into())];
         self.hook_failures.get_or_create(&labels).inc();
     }
 

@@ -2,111 +2,143 @@
 
 use super::Pipeline;
 use super::ids::Place;
-use super::names::{COST, USAGE_CACHED, USAGE_INPUT, USAGE_OUTPUT, USAGE_REASONING};
-use super::pipe::{Failed, Over};
-use opentelemetry::KeyValue;
-use opentelemetry::trace::SpanKind;
+use super::records::{Answer, Asked, ModelName, ModelTold, Record, Records, Told, ToolTold};
+use super::span::Failed;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tenure_core::model::Usage;
+use tenure_core::context::Cx;
+use tenure_core::message::ToolCall;
+use tenure_core::model::{Model, ModelRequest, StopReason, Usage};
 
 /// What is called.
-pub(super) enum Called {
-    Model { provider: Arc<str>, model: Arc<str> },
-    Tool(Arc<str>),
+pub(super) enum Called<'a> {
+    Model { model: Chosen<'a>, wanted: Option<Arc<str>>, asked: Asked },
+    Tool { call: &'a ToolCall, description: &'a str, arguments: Option<String> },
+}
+
+/// The model that is to answer a request.
+pub(super) enum Chosen<'a> {
+    /// The agent's own, by its name.
+    Own(&'a str),
+    /// Another one that a hook chose.
+    Other(Arc<dyn Model>),
+}
+
+impl<'a> Chosen<'a> {
+    pub(super) fn of(cx: &Cx<'a>, request: &ModelRequest) -> Self {
+        match request.model() {
+            Some(model) => Self::Other(model.clone()),
+            None => Self::Own(cx.agent().model().name()),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Own(name) => name,
+            Self::Other(model) => model.name(),
+        }
+    }
+}
+
+/// What a call came to.
+#[derive(Default)]
+pub(super) struct Ended<'r> {
+    pub(super) error: Option<Failed>,
+    /// Of a model.
+    pub(super) answer: Option<Said<'r>>,
+    /// Of a tool, if it may be told.
+    pub(super) result: Option<String>,
+}
+
+/// What a model said.
+pub(super) struct Said<'r> {
+    pub(super) model: &'r str,
+    pub(super) wanted: Option<Arc<str>>,
+    pub(super) stop: StopReason,
+    pub(super) usage: Usage,
+    pub(super) first: Option<Duration>,
+    pub(super) output: Option<String>,
 }
 
 /// A call that is under way.
-pub(super) struct Call {
+pub(super) struct Call<'a> {
     pipe: Pipeline,
-    called: Called,
+    cx: Cx<'a>,
+    /// Until it is over.
+    called: Option<Called<'a>>,
     pub(super) place: Place,
     parent: Option<Place>,
     start: SystemTime,
     began: Instant,
-    attributes: Vec<KeyValue>,
-    is_over: bool,
 }
 
-impl Call {
+impl<'a> Call<'a> {
     pub(super) fn new(
         pipe: Pipeline,
-        called: Called,
+        cx: Cx<'a>,
+        called: Called<'a>,
         (place, parent): (Place, Option<Place>),
-        attributes: Vec<KeyValue>,
     ) -> Self {
         let (start, began) = (SystemTime::now(), Instant::now());
-        Self { pipe, called, place, parent, start, began, attributes, is_over: false }
+        Self { pipe, cx, called: Some(called), place, parent, start, began }
     }
 
     pub(super) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Says more of it.
-    pub(super) fn says(&mut self, attribute: KeyValue) {
-        self.attributes.push(attribute);
-    }
-
     /// It has ended, well or not.
-    pub(super) fn end(mut self, error: Option<Failed>) {
-        self.over(error);
+    pub(super) fn end(mut self, ended: Ended<'_>) {
+        self.over(ended);
     }
 
-    fn over(&mut self, error: Option<Failed>) {
-        self.is_over = true;
-        let took = self.elapsed();
-        let kind = error.as_ref().map(|error| error.kind);
-        let name = match &self.called {
-            Called::Model { provider, model } => {
-                if let Some(meters) = &self.pipe.exports.meters {
-                    meters.model(provider, model, took, kind);
-                }
-                format!("chat {model}")
+    fn over(&mut self, ended: Ended<'_>) {
+        let Some(called) = self.called.take() else { return };
+        let Ended { error, answer, result } = ended;
+        let (place, parent, start, took) = (self.place, self.parent, self.start, self.elapsed());
+        let told = Told { place, parent, start, took, error };
+        match called {
+            Called::Model { model, wanted, asked } => {
+                let (name, conversation) = (model.name(), conversation(&self.cx));
+                self.pipe.give(|Records { list, texts }| {
+                    let answer = answer.map(|said| Answer {
+                        model: ModelName { name: texts.keep(said.model), wanted: said.wanted },
+                        stop: said.stop,
+                        usage: said.usage,
+                        first: said.first,
+                        output: said.output,
+                    });
+                    let model = ModelName { name: texts.keep(name), wanted };
+                    let conversation = conversation.map(|id| texts.keep(id));
+                    list.push(Record::Model(
+                        told,
+                        ModelTold { model, conversation, asked, answer },
+                    ));
+                });
             }
-            Called::Tool(tool) => {
-                if let Some(meters) = &self.pipe.exports.meters {
-                    meters.tool(tool, took, kind);
-                }
-                format!("execute_tool {tool}")
+            Called::Tool { call, description, arguments } => {
+                let (name, id) = (call.name.clone(), call.id.clone());
+                self.pipe.give(|Records { list, texts }| {
+                    let description = texts.keep(description);
+                    let call = ToolTold { name, id, description, arguments, result };
+                    list.push(Record::Tool(told, call));
+                });
             }
-        };
-        let is_model = matches!(self.called, Called::Model { .. });
-        self.pipe.export(Over {
-            place: self.place,
-            parent: self.parent,
-            kind: if is_model { SpanKind::Client } else { SpanKind::Internal },
-            name: name.into(),
-            start: self.start,
-            took,
-            attributes: std::mem::take(&mut self.attributes),
-            error,
-        });
-    }
-}
-
-impl Drop for Call {
-    fn drop(&mut self) {
-        if !self.is_over {
-            self.over(Some(Failed { kind: "cancelled", words: String::new() }));
         }
     }
 }
 
-/// What calls cost, as attributes. What a model does not say is left out.
-pub(super) fn usage(usage: &Usage, attributes: &mut Vec<KeyValue>) {
-    let count = |tokens| i64::try_from(tokens).unwrap_or(i64::MAX);
-    if usage.total() > 0 {
-        attributes.push(KeyValue::new(USAGE_INPUT, count(usage.input)));
-        attributes.push(KeyValue::new(USAGE_OUTPUT, count(usage.output)));
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if self.called.is_some() {
+            let error = Some(Failed { kind: "cancelled", words: String::new() });
+            self.over(Ended { error, ..Ended::default() });
+        }
     }
-    if usage.cached > 0 {
-        attributes.push(KeyValue::new(USAGE_CACHED, count(usage.cached)));
-    }
-    if usage.reasoning > 0 {
-        attributes.push(KeyValue::new(USAGE_REASONING, count(usage.reasoning)));
-    }
-    if usage.cost.nano_usd() > 0 {
-        attributes.push(KeyValue::new(COST, usage.cost.usd()));
-    }
+}
+
+/// Which conversation a turn is part of, as far as anybody says.
+pub(super) fn conversation<'a>(cx: &Cx<'a>) -> Option<&'a str> {
+    let said = cx.context().map(|context| context.conversation_id()).filter(|id| !id.is_empty());
+    said.or_else(|| cx.chat_id())
 }

@@ -6,7 +6,8 @@ use super::names::{
     APPROVAL_DECISION, APPROVAL_KIND, APPROVAL_PROMPT, HOOK_EVENT, HOOK_ID, HOOK_OUTCOME, STATE,
     STATE_FROM, STATE_PHASE, TOOL_NAME,
 };
-use super::pipe::{Failed, Over, Pipe, Question};
+use super::pipe::{Pipe, Question};
+use super::span::{Failed, Over};
 use super::{KIND, Pipeline};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;

@@ -1,26 +1,23 @@
 //! The points at which spans begin and end.
 
 use super::super::seen::{bounded, failure, lock, model_name, status};
-use super::calls::{self, Call, Called};
+use super::calls::{Call, Called, Chosen, Ended, Said, conversation};
 use super::content;
 use super::events::handler;
 use super::ids::{WITHIN, Within};
-use super::names::{
-    CONVERSATION, INPUT_MESSAGES, OPERATION, OUTPUT_MESSAGES, OUTPUT_TYPE, PROVIDER,
-    REQUEST_MAX_TOKENS, REQUEST_MODEL, REQUEST_STREAM, REQUEST_TEMPERATURE, RESPONSE_FINISH,
-    RESPONSE_FIRST_CHUNK, RESPONSE_MODEL, RESUMED, SYSTEM_INSTRUCTIONS, TOOL_ARGUMENTS, TOOL_CALL,
-    TOOL_DESCRIPTION, TOOL_NAME, TOOL_RESULT, TOOL_TYPE, WORKFLOW,
-};
-use super::pipe::{Chat, Failed, Over, Turn, outcome};
+use super::names::{CONVERSATION, OPERATION, WORKFLOW};
+use super::pipe::{Chat, Turn};
+use super::records::{Asked, AskedContent, TurnSaid};
+use super::span::{Failed, Over, outcome};
 use super::{Config, Live, Pipeline};
+use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
-use opentelemetry::{Array, KeyValue, StringValue, Value};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tenure_core::chat::ChatEnd;
-use tenure_core::context::{ChatCx, Cx, InstanceCx, ToolCx, TurnCx};
+use tenure_core::context::{ChatCx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
 use tenure_core::message::ToolStatus;
@@ -73,7 +70,7 @@ impl AgentLifecycle for Watch {
         if known.is_none() {
             let parent = pipe.parent(&cx);
             let chat = Chat {
-                place: pipe.place(&cx, parent),
+                place: pipe.place(&cx, None, parent),
                 parent,
                 name: name.to_owned(),
                 start: SystemTime::now(),
@@ -117,7 +114,7 @@ impl AgentLifecycle for Watch {
             && let Some(being) = pipe.being(cx.instance_id())
         {
             let parent = pipe.parent(&cx);
-            let place = pipe.place(&cx, parent);
+            let place = pipe.place(&cx, Some(cx.run_id()), parent);
             pipe.began(cx.run_id(), Turn::new(place, parent, being, cx.instance_id()));
         }
         Ok(Flow::Continue)
@@ -125,40 +122,18 @@ impl AgentLifecycle for Watch {
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         let Some(pipe) = self.live.pipe() else { return Ok(After::Done) };
-        let known = pipe.turn(cx.run_id(), |turn| {
-            let when = (turn.start, turn.began.elapsed());
-            (turn.place, turn.parent, when, turn.being.clone(), turn.tools)
-        });
-        let Some((place, parent, (start, took), being, tools)) = known else {
-            return Ok(After::Done);
-        };
         let not_ok = (!end.outcome().is_ok()).then_some(end.outcome().as_str());
         let error = not_ok.map(|kind| self.failed(end.error(), kind));
-        if let Some(meters) = &pipe.exports.meters {
-            let models = u64::try_from(cx.step_number()).unwrap_or(u64::MAX);
-            let kind = error.as_ref().map(|error| error.kind);
-            meters.turn(&being.name, took, kind, (models, tools));
-        }
-        if !place.sampled {
-            pipe.settled(cx.run_id());
-            return Ok(After::Done);
-        }
-        let mut attributes = Vec::with_capacity(10);
-        attributes.push(KeyValue::new(OPERATION, "invoke_agent"));
-        attributes.extend(being.attributes());
-        attributes.extend(conversation(&cx));
-        attributes.push(outcome(end.outcome()));
-        calls::usage(&end.usage(), &mut attributes);
-        if cx.resumed() {
-            attributes.push(KeyValue::new(RESUMED, true));
-        }
-        if let (Some(most), Some(output)) = (self.config.content, end.output()) {
-            attributes.push(KeyValue::new(OUTPUT_MESSAGES, content::answer(output, most)));
-        }
-        let name = format!("invoke_agent {}", being.name).into();
-        let kind = SpanKind::Internal;
-        let over = Over { place, parent, kind, name, start, took, attributes, error };
-        pipe.ended(cx.run_id(), over);
+        let models = u64::try_from(cx.step_number()).unwrap_or(u64::MAX);
+        let told = self.config.content.zip(end.output());
+        let said = TurnSaid {
+            outcome: end.outcome(),
+            usage: end.usage(),
+            resumed: cx.resumed(),
+            conversation: conversation(&cx).map(str::to_owned),
+            output: told.map(|(most, output)| content::answer(output, most)),
+        };
+        pipe.ended(cx.run_id(), models, error, said);
         Ok(After::Done)
     }
 
@@ -169,7 +144,7 @@ impl AgentLifecycle for Watch {
         next: NextModel<'_>,
     ) -> Result<ModelResponse, HookError> {
         let Some(pipe) = self.live.pipe() else { return Ok(next.call(request).await?) };
-        let (mut call, provider, model) = self.begin_model(&pipe, &cx, request);
+        let call = self.begin_model(pipe, &cx, request);
         let is_streaming = cx.is_streaming() && !cx.is_text_out();
         let mut first = None;
         let result = {
@@ -186,28 +161,22 @@ impl AgentLifecycle for Watch {
         let response = match result {
             Ok(response) => response,
             Err(error) => {
-                call.end(Some(self.failed(Some(&error), failure(&error))));
+                let failed = Some(self.failed(Some(&error), failure(&error)));
+                call.end(Ended { error: failed, ..Ended::default() });
                 return Err(error.into());
             }
         };
+        let told = self.config.content.filter(|_| call.place.sampled);
         // Somebody further in may have had another model answer.
-        let (_, answered) = model_of(&cx, request);
-        call.says(KeyValue::new(RESPONSE_MODEL, answered));
-        let reason = StringValue::from(content::finish_reason(response.stop));
-        call.says(KeyValue::new(RESPONSE_FINISH, Value::Array(Array::String(vec![reason]))));
-        let mut cost = Vec::new();
-        calls::usage(&response.usage, &mut cost);
-        cost.into_iter().for_each(|attribute| call.says(attribute));
-        if let Some(first) = first {
-            call.says(KeyValue::new(RESPONSE_FIRST_CHUNK, first.as_secs_f64()));
-        }
-        if let Some(most) = self.config.content {
-            call.says(KeyValue::new(OUTPUT_MESSAGES, content::output(&response, most)));
-        }
-        if let Some(meters) = &pipe.exports.meters {
-            meters.answered(&provider, &model, &response.usage, first);
-        }
-        call.end(None);
+        let answer = Some(Said {
+            model: model_name(&cx, request),
+            wanted: request.params.model.clone(),
+            stop: response.stop,
+            usage: response.usage,
+            first,
+            output: told.map(|most| content::output(&response, most)),
+        });
+        call.end(Ended { answer, ..Ended::default() });
         Ok(response)
     }
 
@@ -218,20 +187,22 @@ impl AgentLifecycle for Watch {
         next: NextTool<'_>,
     ) -> Result<ToolOutput, HookError> {
         let Some(pipe) = self.live.pipe() else { return Ok(next.call(request).await?) };
-        let mut call = self.begin_tool(&pipe, &cx, request);
+        let call = self.begin_tool(pipe, &cx, request);
         let within = Within { place: call.place, chat: cx.chat_id().map(Into::into) };
         let result = WITHIN.scope(within, next.call(request)).await;
-        let error = match &result {
+        let mut ended = Ended::default();
+        match &result {
             Ok(output) => {
-                if let Some(most) = self.config.content {
-                    call.says(KeyValue::new(TOOL_RESULT, bounded(&output.content, most)));
+                let told = self.config.content.filter(|_| call.place.sampled);
+                ended.result = told.map(|most| bounded(&output.content, most));
+                if output.status != ToolStatus::Ok {
+                    let kind = status(output.status);
+                    ended.error = Some(Failed { kind, words: String::new() });
                 }
-                let is_ok = output.status == ToolStatus::Ok;
-                (!is_ok).then(|| Failed { kind: status(output.status), words: String::new() })
             }
-            Err(error) => Some(self.failed(Some(error), failure(error))),
-        };
-        call.end(error);
+            Err(error) => ended.error = Some(self.failed(Some(error), failure(error))),
+        }
+        call.end(ended);
         Ok(result?)
     }
 }
@@ -245,90 +216,46 @@ impl Watch {
         Failed { kind, words: words.unwrap_or_default() }
     }
 
-    fn begin_model(
-        &self,
-        pipe: &Pipeline,
-        cx: &TurnCx<'_>,
-        request: &ModelRequest,
-    ) -> (Call, Arc<str>, Arc<str>) {
-        let (provider, model) = model_of(cx, request);
-        let parent = pipe.place_of(Some(cx.run_id()), cx.instance_id());
-        let place = pipe.place(cx, parent);
-        let mut attributes = Vec::with_capacity(16);
-        if place.sampled {
-            attributes.push(KeyValue::new(OPERATION, "chat"));
-            attributes.push(KeyValue::new(PROVIDER, provider.clone()));
-            attributes.push(KeyValue::new(REQUEST_MODEL, model.clone()));
-            attributes.extend(conversation(cx));
-            let params = &request.params;
-            if let Some(tokens) = params.max_tokens {
-                attributes.push(KeyValue::new(REQUEST_MAX_TOKENS, i64::from(tokens)));
-            }
-            if let Some(temperature) = params.temperature {
-                attributes.push(KeyValue::new(REQUEST_TEMPERATURE, f64::from(temperature)));
-            }
-            if params.output_schema.is_some() {
-                attributes.push(KeyValue::new(OUTPUT_TYPE, "json"));
-            }
-            if cx.is_streaming() {
-                attributes.push(KeyValue::new(REQUEST_STREAM, true));
-            }
-            if cx.resumed() {
-                attributes.push(KeyValue::new(RESUMED, true));
-            }
-            if let Some(most) = self.config.content {
-                let messages = content::input(&request.messages, most);
-                attributes.push(KeyValue::new(INPUT_MESSAGES, messages));
-                if let Some(instruction) = &request.instruction {
-                    let instruction = content::instruction(instruction, most);
-                    attributes.push(KeyValue::new(SYSTEM_INSTRUCTIONS, instruction));
-                }
-            }
+    fn begin_model<'a>(&self, pipe: Pipeline, cx: &TurnCx<'a>, request: &ModelRequest) -> Call<'a> {
+        let run = Some(cx.run_id());
+        let parent = pipe.place_of(run, cx.instance_id());
+        let place = pipe.place(cx, run, parent);
+        let params = &request.params;
+        let mut asked = Asked {
+            max_tokens: params.max_tokens,
+            temperature: params.temperature,
+            has_schema: params.output_schema.is_some(),
+            is_streaming: cx.is_streaming(),
+            resumed: cx.resumed(),
+            ..Asked::default()
+        };
+        if let Some(most) = self.config.content.filter(|_| place.sampled) {
+            let instruction = request.instruction.as_ref();
+            asked.content = Some(Box::new(AskedContent {
+                messages: content::input(&request.messages, most),
+                instruction: instruction.map(|text| content::instruction(text, most)),
+            }));
         }
-        let called = Called::Model { provider: provider.clone(), model: model.clone() };
-        (Call::new(pipe.clone(), called, (place, parent), attributes), provider, model)
+        let (model, wanted) = (Chosen::of(cx, request), params.model.clone());
+        Call::new(pipe, **cx, Called::Model { model, wanted, asked }, (place, parent))
     }
 
-    fn begin_tool(&self, pipe: &Pipeline, cx: &ToolCx<'_>, request: &ToolRequest) -> Call {
-        let name: Arc<str> = request.name().into();
-        if let Some(run) = cx.run_id() {
-            pipe.turn(run, |turn| turn.tools += 1);
-        }
-        let parent = pipe.place_of(cx.run_id(), cx.instance_id());
-        let place = pipe.place(cx, parent);
-        let mut attributes = Vec::with_capacity(8);
-        if place.sampled {
-            attributes.push(KeyValue::new(OPERATION, "execute_tool"));
-            attributes.push(KeyValue::new(TOOL_NAME, name.clone()));
-            attributes.push(KeyValue::new(TOOL_CALL, request.id().to_owned()));
-            attributes.push(KeyValue::new(TOOL_TYPE, "function"));
-            if let Some(spec) = cx.tool().filter(|spec| !spec.description.is_empty()) {
-                attributes.push(KeyValue::new(TOOL_DESCRIPTION, spec.description.clone()));
-            }
-            if let Some(most) = self.config.content {
-                let arguments = bounded(&request.arguments.to_string(), most);
-                attributes.push(KeyValue::new(TOOL_ARGUMENTS, arguments));
-            }
-        }
-        Call::new(pipe.clone(), Called::Tool(name), (place, parent), attributes)
+    fn begin_tool<'a>(&self, pipe: Pipeline, cx: &ToolCx<'a>, request: &ToolRequest) -> Call<'a> {
+        let (run, instance) = (cx.run_id(), cx.instance_id());
+        let of_turn = run.and_then(|run| {
+            pipe.turn(run, |turn| {
+                turn.tools += 1;
+                turn.place
+            })
+        });
+        let parent = of_turn.or_else(|| pipe.place_of(None, instance));
+        let place = pipe.place(cx, run, parent);
+        let told = self.config.content.filter(|_| place.sampled);
+        let called = Called::Tool {
+            call: &cx.batch()[cx.index()],
+            description: cx.tool().map_or("", |spec| &*spec.description),
+            arguments: told.map(|most| bounded(&request.arguments.to_string(), most)),
+        };
+        Call::new(pipe, **cx, called, (place, parent))
     }
-}
-
-/// Which conversation a turn is part of, as far as anybody says.
-fn conversation(cx: &Cx<'_>) -> Option<KeyValue> {
-    let said = cx.context().map(|context| context.conversation_id()).filter(|id| !id.is_empty());
-    said.or_else(|| cx.chat_id()).map(|id| KeyValue::new(CONVERSATION, id.to_owned()))
-}
-
-/// Who provides the model that is to answer, and which one it is.
-fn model_of(cx: &Cx<'_>, request: &ModelRequest) -> (Arc<str>, Arc<str>) {
-    let name = model_name(cx, request);
-    let (provider, model) = match name.split_once('.') {
-        Some(("gemini", model)) => ("gcp.gemini", model),
-        Some((provider, model)) => (provider, model),
-        // One that no provider has: a script, a recording.
-        None => ("tenure", name),
-    };
-    let model = request.params.model.clone().unwrap_or_else(|| model.into());
-    (provider.into(), model)
 }

@@ -4,17 +4,44 @@ use opentelemetry::trace::{SpanId, TraceId};
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tenure_core::context::ExecutionContext;
+use tenure_core::RunId;
+use tenure_core::context::{Cx, ExecutionContext};
 
 /// A span, as those within it know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) trace: TraceId,
+    pub(super) trace: Trace,
     pub(super) span: SpanId,
     /// Whether it is exported.
     pub(super) sampled: bool,
     /// Whether it is another process's.
     pub(super) remote: bool,
+}
+
+/// The trace that a span is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trace {
+    Is(TraceId),
+    /// It is called after this run. Its id is found when it is written.
+    Of(RunId),
+}
+
+impl Trace {
+    /// The trace of something in a context, in a run of an instance.
+    pub(super) fn of(cx: &Cx<'_>, run: Option<RunId>) -> Self {
+        match (cx.context(), run) {
+            (Some(context), _) => Self::Is(trace_id(context.trace_id())),
+            (None, Some(run)) => Self::Of(run),
+            (None, None) => Self::Is(trace_id(&cx.trace_id())),
+        }
+    }
+
+    pub(super) fn id(self) -> TraceId {
+        match self {
+            Self::Is(id) => id,
+            Self::Of(run) => trace_id(&run.to_string()),
+        }
+    }
 }
 
 impl Place {
@@ -24,8 +51,9 @@ impl Place {
     }
 
     /// A new span that begins a trace.
-    pub(super) fn root(trace: TraceId, share: f64) -> Self {
-        Self { trace, span: new_span_id(), sampled: is_sampled(trace, share), remote: false }
+    pub(super) fn root(trace: Trace, share: f64) -> Self {
+        let sampled = share >= 1.0 || is_sampled(trace.id(), share);
+        Self { trace, span: new_span_id(), sampled, remote: false }
     }
 
     /// The span that a request came from, by the W3C header `traceparent` in the metadata of its
@@ -46,7 +74,7 @@ impl Place {
         let (trace, span) = (TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?);
         let sampled = u8::from_str_radix(flags, 16).ok()? & 1 == 1;
         let is_valid = trace != TraceId::INVALID && span != SpanId::INVALID;
-        is_valid.then_some(Self { trace, span, sampled, remote: true })
+        is_valid.then_some(Self { trace: Trace::Is(trace), span, sampled, remote: true })
     }
 }
 
@@ -72,7 +100,7 @@ fn new_span_id() -> SpanId {
 
 /// The trace id that a trace's name means, the same wherever it is asked: it itself if it is one, else
 /// one that is made of it.
-pub(super) fn trace_id(name: &str) -> TraceId {
+fn trace_id(name: &str) -> TraceId {
     if name.len() == 32
         && name.bytes().all(|byte| byte.is_ascii_hexdigit())
         && let Ok(id) = TraceId::from_hex(name)
@@ -123,7 +151,7 @@ mod tests {
     #[test]
     fn a_header_is_read_by_its_standard() {
         let place = from("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();
-        assert_eq!(format!("{:032x}", place.trace), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(format!("{:032x}", place.trace.id()), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(format!("{:016x}", place.span), "b7ad6b7169203331");
         assert!(place.sampled && place.remote);
         let place = from("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00").unwrap();
@@ -150,6 +178,8 @@ mod tests {
             assert_ne!(trace_id(name), TraceId::INVALID, "{name}");
         }
         assert_ne!(trace_id("6919c0de00000001-1f"), trace_id("6919c0de00000001-20"));
+        let run = RunId::unique();
+        assert_eq!(Trace::Of(run).id(), trace_id(&run.to_string()));
     }
 
     #[test]

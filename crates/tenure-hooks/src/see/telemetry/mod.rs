@@ -11,6 +11,8 @@ mod meters;
 mod names;
 mod options;
 mod pipe;
+mod records;
+mod span;
 
 pub(super) use options::TelemetryOptions;
 

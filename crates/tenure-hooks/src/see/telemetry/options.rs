@@ -35,14 +35,15 @@ pub(in crate::see) struct TelemetryOptions {
     /// Whether the agent's events are listened to. Spans of hooks, questions and states need it.
     events: bool,
     /// How often metrics are exported.
-    interval: Time,
+    #[schemars(extend("default" = Time(Config::default().interval)))]
+    interval: Option<Time>,
     /// How long the last agent's end waits for what is left to be taken.
     flush: Time,
 }
 
 impl Default for TelemetryOptions {
     fn default() -> Self {
-        let Config { sample, metrics, hooks, events, interval, flush, .. } = Config::default();
+        let Config { sample, metrics, hooks, events, flush, .. } = Config::default();
         Self {
             endpoint: None,
             headers: BTreeMap::new(),
@@ -53,7 +54,7 @@ impl Default for TelemetryOptions {
             metrics,
             hooks,
             events,
-            interval: Time(interval),
+            interval: None,
             flush: Time(flush),
         }
     }
@@ -113,6 +114,10 @@ impl Options for TelemetryOptions {
         if self.content && self.content_limit == 0 {
             return Err(Refusal::new("content_limit", "0 leaves nothing; set `content` to false"));
         }
+        if !self.metrics && self.interval.is_some() {
+            let why = "it is about metrics, and `metrics` is false; leave one of them out";
+            return Err(Refusal::new("interval", why));
+        }
         if self.flush.0 > MOST_FLUSH {
             let why = format!("{:?} is longer than an end may take; give at most 5s", self.flush.0);
             return Err(Refusal::new("flush", why));
@@ -126,7 +131,7 @@ impl Options for TelemetryOptions {
             metrics: self.metrics,
             events: self.events,
             hooks: self.hooks,
-            interval: self.interval.0,
+            interval: self.interval.map_or(Config::default().interval, |it| it.0),
             flush: self.flush.0,
         };
         // Agents of a team that say the same share their exporters.

@@ -1,15 +1,17 @@
 //! What is known of the agents that are watched, and the spans that become of it.
 
+use super::super::gather::{Gather, Taken};
 use super::super::pump::Pumps;
 use super::super::seen::lock;
 use super::Config;
 use super::export::Exports;
-use super::ids::{Place, WITHIN, trace_id};
-use super::names::{AGENT_DESCRIPTION, AGENT_ID, AGENT_NAME, ERROR_TYPE, OPERATION, OUTCOME};
+use super::ids::{Place, Trace, WITHIN};
+use super::names::{AGENT_DESCRIPTION, AGENT_ID, AGENT_NAME, OPERATION};
+use super::records::{Record, Records, Told, TurnSaid, TurnTold};
+use super::span::{Failed, Over};
 use opentelemetry::KeyValue;
-use opentelemetry::trace::{Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceState};
-use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks, SpanProcessor};
-use std::borrow::Cow;
+use opentelemetry::trace::{Event, SpanKind};
+use opentelemetry_sdk::trace::{SpanEvents, SpanProcessor};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -20,24 +22,10 @@ use tenure_core::{Error, InstanceId, RunId};
 /// The most events that a span keeps.
 const MOST_EVENTS: usize = 128;
 
-/// A span that is over.
-pub(super) struct Over {
-    pub(super) place: Place,
-    pub(super) parent: Option<Place>,
-    pub(super) kind: SpanKind,
-    pub(super) name: Cow<'static, str>,
-    pub(super) start: SystemTime,
-    pub(super) took: Duration,
-    pub(super) attributes: Vec<KeyValue>,
-    pub(super) error: Option<Failed>,
-}
-
-/// Why a span did not end well.
-pub(super) struct Failed {
-    pub(super) kind: &'static str,
-    /// In words, if those may be told.
-    pub(super) words: String,
-}
+/// How many records may wait to become spans and numbers.
+const QUEUE: usize = 8192;
+/// How long they are gathered.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// An instance.
 pub(super) struct Being {
@@ -69,7 +57,7 @@ pub(super) struct Turn {
     pub(super) instance: InstanceId,
     pub(super) tools: u64,
     events: SpanEvents,
-    over: Option<Over>,
+    over: Option<Box<TurnTold>>,
 }
 
 /// A workflow's chat.
@@ -94,7 +82,8 @@ pub(super) struct Question {
 /// Everything between the agents and the exporters.
 pub(super) struct Pipe {
     pub(super) config: Arc<Config>,
-    pub(super) exports: Exports,
+    pub(super) exports: Arc<Exports>,
+    records: Gather<Records>,
     pub(super) pumps: Pumps,
     beings: Mutex<HashMap<InstanceId, Arc<Being>>>,
     turns: Mutex<HashMap<RunId, Turn>>,
@@ -104,8 +93,14 @@ pub(super) struct Pipe {
 
 impl Pipe {
     pub(super) fn open(config: Arc<Config>) -> Result<Self, Error> {
+        let exports = Arc::new(Exports::open(&config)?);
+        let works = exports.clone();
+        let work = move |records: &mut Records, _: &Taken<'_>| works.work(records, true);
+        let records = Gather::start("tenure-telemetry", (QUEUE, PAUSE), work)
+            .map_err(|error| Error::invalid(format!("telemetry cannot be exported: {error}")))?;
         Ok(Self {
-            exports: Exports::open(&config)?,
+            exports,
+            records,
             config,
             pumps: Pumps::default(),
             beings: Mutex::default(),
@@ -130,10 +125,20 @@ impl Pipe {
     }
 
     /// A span that begins here.
-    pub(super) fn place(&self, cx: &Cx<'_>, parent: Option<Place>) -> Place {
+    pub(super) fn place(&self, cx: &Cx<'_>, run: Option<RunId>, parent: Option<Place>) -> Place {
         match parent {
             Some(parent) => parent.child(),
-            None => Place::root(trace_id(&cx.trace_id()), self.config.sample),
+            None => Place::root(Trace::of(cx, run), self.config.sample),
+        }
+    }
+
+    /// Hands on what somebody did, who then goes on: another thread makes something of it.
+    pub(super) fn give(&self, add: impl FnOnce(&mut Records)) {
+        if let Err(add) = self.records.put(false, add) {
+            // Its span is lost. What is counted is always complete.
+            let mut alone = Records::default();
+            add(&mut alone);
+            self.exports.work(&mut alone, false);
         }
     }
 
@@ -146,7 +151,7 @@ impl Pipe {
             name: config.name.clone(),
             id: cx.instance_id().to_string().into(),
             description: config.description.clone(),
-            place: self.place(cx, parent),
+            place: self.place(cx, None, parent),
             parent,
             start: SystemTime::now(),
             began: Instant::now(),
@@ -210,8 +215,8 @@ impl Pipe {
             }
             !is_its
         });
-        for (span, events) in over {
-            self.export_with(span, events);
+        for (turn, events) in over {
+            self.over(*turn, events);
         }
     }
 
@@ -232,23 +237,37 @@ impl Pipe {
 
     /// A turn is over. If its events are heard it is exported once they have said so: some of them
     /// are part of it.
-    pub(super) fn ended(&self, run: RunId, over: Over) {
+    pub(super) fn ended(&self, run: RunId, models: u64, error: Option<Failed>, end: TurnSaid) {
         let mut turns = lock(&self.turns);
-        match turns.get_mut(&run) {
-            Some(turn) if turn.being.is_heard => turn.over = Some(over),
-            _ => {
-                turns.remove(&run);
-                drop(turns);
-                self.export(over);
-            }
+        let Some(turn) = turns.get_mut(&run) else { return };
+        let (place, parent, start) = (turn.place, turn.parent, turn.start);
+        let (took, being, calls) = (turn.began.elapsed(), turn.being.clone(), (models, turn.tools));
+        let kind = error.as_ref().map(|error| error.kind);
+        let told = Told { place, parent, start, took, error };
+        if being.is_heard && place.sampled {
+            turn.over = Some(Box::new(TurnTold { told, being: being.clone(), end }));
+            drop(turns);
+            let counts = Record::TurnCounts { being, took, error: kind, calls };
+            self.give(|records| records.list.push(counts));
+        } else {
+            turns.remove(&run);
+            drop(turns);
+            let turn = TurnTold { told, being, end };
+            let record = Record::Turn(turn, SpanEvents::default(), Some(calls));
+            self.give(|records| records.list.push(record));
         }
+    }
+
+    /// A turn that was counted is exported.
+    fn over(&self, turn: TurnTold, events: SpanEvents) {
+        self.give(|records| records.list.push(Record::Turn(turn, events, None)));
     }
 
     /// Nothing more comes of this turn.
     pub(super) fn settled(&self, run: RunId) {
         let Some(turn) = lock(&self.turns).remove(&run) else { return };
         if let Some(over) = turn.over {
-            self.export_with(over, turn.events);
+            self.over(*over, turn.events);
         }
     }
 
@@ -260,49 +279,14 @@ impl Pipe {
         let over: Vec<Turn> = over.iter().filter_map(|run| turns.remove(run)).collect();
         drop(turns);
         for turn in over {
-            if let Some(span) = turn.over {
-                self.export_with(span, turn.events);
+            if let Some(over) = turn.over {
+                self.over(*over, turn.events);
             }
         }
     }
 
     pub(super) fn export(&self, over: Over) {
-        self.export_with(over, SpanEvents::default());
-    }
-
-    fn export_with(&self, over: Over, events: SpanEvents) {
-        let Over { place, parent, kind, name, start, took, mut attributes, error } = over;
-        if !place.sampled {
-            return;
-        }
-        let status = match error {
-            None => Status::Unset,
-            Some(Failed { kind, words }) => {
-                attributes.push(KeyValue::new(ERROR_TYPE, kind));
-                Status::error(words)
-            }
-        };
-        self.exports.spans.on_end(SpanData {
-            span_context: SpanContext::new(
-                place.trace,
-                place.span,
-                TraceFlags::SAMPLED,
-                false,
-                TraceState::NONE,
-            ),
-            parent_span_id: parent.map_or(SpanId::INVALID, |parent| parent.span),
-            parent_span_is_remote: parent.is_some_and(|parent| parent.remote),
-            span_kind: kind,
-            name,
-            start_time: start,
-            end_time: start + took,
-            attributes,
-            dropped_attributes_count: 0,
-            events,
-            links: SpanLinks::default(),
-            status,
-            instrumentation_scope: self.exports.scope.clone(),
-        });
+        self.exports.export(over);
     }
 
     /// Exports what is left, and stops, within so much time.
@@ -316,6 +300,10 @@ impl Pipe {
         // Threads of their own: they block, and a receiver that hangs is not waited for.
         let closing =
             std::thread::Builder::new().name("tenure-telemetry".to_owned()).spawn(move || {
+                spans.records.close();
+                if spans.records.lost() > 0 {
+                    tracing::debug!("{} spans found no room, and are lost", spans.records.lost());
+                }
                 let metrics = spans.clone();
                 let metrics =
                     std::thread::Builder::new().name("tenure-telemetry".to_owned()).spawn(
@@ -375,9 +363,4 @@ impl Turn {
             self.events.dropped_count += 1;
         }
     }
-}
-
-/// How something ended, as an attribute.
-pub(super) fn outcome(outcome: tenure_core::Outcome) -> KeyValue {
-    KeyValue::new(OUTCOME, outcome.as_str())
 }
