@@ -118,6 +118,7 @@ fn inherent(name: &str) -> Option<&'static str> {
     Some(match name {
         "cache" => "the request is made canonical and hashed",
         "window" | "clear_tool_results" => "new messages are tokenised",
+        "load_context" => "the system is asked whether the file has changed",
         "pii" | "safety" => "every text is searched",
         "audit" => "two lines are hashed, written to a file and waited for",
         "critic" => "a model is asked",

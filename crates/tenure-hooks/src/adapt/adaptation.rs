@@ -158,7 +158,7 @@ impl Adaptation {
     /// their reasons. It can be kept, and [recalled](Adaptation::recall).
     pub fn knowledge(&self) -> Value {
         let knowledge = self.state().knowledge.clone();
-        let measured = |goal| measure(goal, self.0.policy.latency, knowledge.turns());
+        let measured = |goal| measure(goal, self.0.policy.latency, &knowledge.window);
         let summary = json!({
             "turns": knowledge.window.len(),
             "latency_p50": measured(Goal::LatencyP50),

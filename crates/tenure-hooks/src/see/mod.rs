@@ -7,6 +7,7 @@
 //! A run that goes on in another process passes its recorded calls once more on its way to where it
 //! stopped; they are seen again there, and counted.
 
+mod clock;
 mod gather;
 mod log;
 #[cfg(feature = "telemetry")]

@@ -16,8 +16,9 @@ mod measure;
 #[cfg(test)]
 mod tests;
 
-pub(super) use measure::measure;
-use measure::most;
+pub(super) use measure::{Window, measure};
+
+use measure::Sums;
 
 use super::policy::{Goal, Policy, Setting};
 use serde::{Deserialize, Serialize};
@@ -94,7 +95,7 @@ pub enum Decision {
 pub(super) struct Knowledge {
     pub(super) setting: Setting,
     /// The last turns with this setting.
-    pub(super) window: VecDeque<Arc<Observation>>,
+    pub(super) window: Window,
     /// How many turns there were since the last change; none, if there was no change.
     since_change: Option<usize>,
     /// For how many turns all goals have been met with something to spare.
@@ -129,11 +130,6 @@ impl Knowledge {
         self
     }
 
-    /// The last turns with this setting, oldest first.
-    pub(super) fn turns(&self) -> impl ExactSizeIterator<Item = &Observation> {
-        self.window.iter().map(|turn| &**turn)
-    }
-
     /// Takes an observation in, and decides.
     pub(super) fn observe(&mut self, policy: &Policy, seen: Arc<Observation>) -> Option<Decision> {
         self.since_change = self.since_change.map(|turns| turns.saturating_add(1));
@@ -148,17 +144,15 @@ impl Knowledge {
         if self.window.len() < policy.min_samples {
             return None;
         }
+        let sums = Sums::of(&self.window, policy.latency);
         let mut comfortable = true;
         for goal in Goal::ALL {
             let Some(target) = policy.goals.target(goal) else { continue };
             // Mostly all is well, and that needs no order of what was seen.
-            let most = most(goal, policy.latency, self.turns());
-            if most.is_some_and(|most| most <= target * COMFORTABLE) {
+            if sums.most(goal).is_none_or(|most| most <= target * COMFORTABLE) {
                 continue;
             }
-            let Some(measured) = measure(goal, policy.latency, self.turns()) else {
-                continue;
-            };
+            let Some(measured) = measure(goal, policy.latency, &self.window) else { continue };
             if measured > target {
                 return self.missed(policy, goal, measured, target);
             }
@@ -252,7 +246,9 @@ impl Knowledge {
 
     /// One step that is to help with a goal, and why; or why there is none.
     fn remedy(&self, policy: &Policy, goal: Goal) -> Result<(Setting, String), String> {
-        let sum = |part: fn(&Observation) -> u64| -> u64 { self.turns().map(part).sum() };
+        let sum = |part: fn(&Observation) -> u64| -> u64 {
+            self.window.iter().map(|turn| part(turn)).sum()
+        };
         let failed = sum(|it| it.failed as u64);
         let is_repeating = sum(|it| it.retried as u64) > 0;
         let bounds = &policy.bounds;

@@ -1,12 +1,13 @@
 //! A line as an agent leaves it, and as it is written: the agent only says what happened, and the
 //! thread that writes finds the words.
 
+use super::super::clock::Clock;
 use super::super::gather::Batch;
 use super::super::texts::{Text, Texts};
 use super::Level;
 use crate::words::Moment;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tenure_core::model::Usage;
 use tenure_core::{InstanceId, Outcome, RunId};
 
@@ -68,33 +69,6 @@ impl Batch for Lines {
         self.lines.clear();
         self.lines.shrink_to(KEPT);
         self.texts.clear();
-    }
-}
-
-/// The time of day, for lines that only know how long ago they are.
-#[derive(Clone, Copy)]
-pub(super) struct Clock {
-    wall: SystemTime,
-    now: Instant,
-}
-
-impl Clock {
-    pub(super) fn now() -> Self {
-        const TRIES: usize = 5;
-        const CLOSE: Duration = Duration::from_micros(50);
-        for _ in 1..TRIES {
-            let (before, wall, now) = (Instant::now(), SystemTime::now(), Instant::now());
-            // Else somebody came between them.
-            if now.duration_since(before) < CLOSE {
-                return Self { wall, now };
-            }
-        }
-        Self { wall: SystemTime::now(), now: Instant::now() }
-    }
-
-    fn moment(self, at: Instant) -> Moment {
-        let ago = self.now.saturating_duration_since(at);
-        self.wall.checked_sub(ago).unwrap_or(self.wall).into()
     }
 }
 
@@ -194,7 +168,7 @@ impl Serialize for Said<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Line { at, level, agent, instance, run, trace, chat, event } = self.line;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("time", &self.clock.moment(*at).rfc3339())?;
+        map.serialize_entry("time", &Moment::from(self.clock.at(*at)).rfc3339())?;
         map.serialize_entry("level", level.as_str())?;
         map.serialize_entry("event", event.name())?;
         map.serialize_entry("agent", self.texts.get(*agent))?;
@@ -287,7 +261,7 @@ mod tests {
             },
         };
         let wall = UNIX_EPOCH + Duration::from_millis(1_700_000_000_500);
-        let clock = Clock { wall, now: at + Duration::from_millis(250) };
+        let clock = Clock::new(wall, at + Duration::from_millis(250));
         let mut out = Vec::new();
         Said { line: &line, texts: &texts, clock }.write(&mut out);
         let wanted = format!(

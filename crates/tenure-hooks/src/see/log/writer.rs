@@ -1,7 +1,8 @@
 //! Where lines go: a thread that writes them, and never holds an agent up.
 
+use super::super::clock::Clock;
 use super::super::gather::{Gather, Taken};
-use super::line::{Clock, Line, Lines, Said};
+use super::line::{Line, Lines, Said};
 use super::{Level, Target};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

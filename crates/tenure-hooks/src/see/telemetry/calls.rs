@@ -5,7 +5,7 @@ use super::ids::Place;
 use super::records::{Answer, Asked, ModelName, ModelTold, Record, Records, Told, ToolTold};
 use super::span::Failed;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tenure_core::context::Cx;
 use tenure_core::message::ToolCall;
 use tenure_core::model::{Model, ModelRequest, StopReason, Usage};
@@ -68,7 +68,6 @@ pub(super) struct Call<'a> {
     called: Option<Called<'a>>,
     pub(super) place: Place,
     parent: Option<Place>,
-    start: SystemTime,
     began: Instant,
 }
 
@@ -79,8 +78,7 @@ impl<'a> Call<'a> {
         called: Called<'a>,
         (place, parent): (Place, Option<Place>),
     ) -> Self {
-        let (start, began) = (SystemTime::now(), Instant::now());
-        Self { pipe, cx, called: Some(called), place, parent, start, began }
+        Self { pipe, cx, called: Some(called), place, parent, began: Instant::now() }
     }
 
     pub(super) fn elapsed(&self) -> Duration {
@@ -95,8 +93,8 @@ impl<'a> Call<'a> {
     fn over(&mut self, ended: Ended<'_>) {
         let Some(called) = self.called.take() else { return };
         let Ended { error, answer, result } = ended;
-        let (place, parent, start, took) = (self.place, self.parent, self.start, self.elapsed());
-        let told = Told { place, parent, start, took, error };
+        let (place, parent, began, took) = (self.place, self.parent, self.began, self.elapsed());
+        let told = Told { place, parent, began, took, error };
         match called {
             Called::Model { model, wanted, asked } => {
                 let (name, conversation) = (model.name(), conversation(&self.cx));

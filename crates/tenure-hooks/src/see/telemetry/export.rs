@@ -1,5 +1,7 @@
 //! The way out: OTLP over HTTP, from threads of its own, on the runtime of the agents.
 
+use super::super::clock::Clock;
+use super::super::seen::lock;
 use super::Config;
 use super::meters::Meters;
 use super::names::SCHEMA;
@@ -13,7 +15,7 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tenure_core::Error;
 use tenure_http::reqwest;
@@ -36,9 +38,18 @@ pub(super) struct Exports {
     pub(super) spans: BatchSpanProcessor,
     pub(super) meters: Option<Meters>,
     pub(super) scope: InstrumentationScope,
+    /// By which the times of spans are told.
+    clock: Mutex<Clock>,
 }
 
 impl Exports {
+    /// The time of day, the same for all spans unless somebody sets the clock.
+    pub(super) fn clock(&self) -> Clock {
+        let mut clock = lock(&self.clock);
+        *clock = clock.kept();
+        *clock
+    }
+
     /// Begins to export. Nothing is sent before there is something to send.
     pub(super) fn open(config: &Config) -> Result<Self, Error> {
         let handle = Handle::try_current().map_err(|_| {
@@ -96,7 +107,7 @@ impl Exports {
         } else {
             None
         };
-        Ok(Self { spans, meters, scope })
+        Ok(Self { spans, meters, scope, clock: Mutex::new(Clock::now()) })
     }
 }
 

@@ -51,7 +51,6 @@ struct Life {
 pub(super) struct Turn {
     pub(super) place: Place,
     pub(super) parent: Option<Place>,
-    pub(super) start: SystemTime,
     pub(super) began: Instant,
     pub(super) being: Arc<Being>,
     pub(super) instance: InstanceId,
@@ -240,10 +239,10 @@ impl Pipe {
     pub(super) fn ended(&self, run: RunId, models: u64, error: Option<Failed>, end: TurnSaid) {
         let mut turns = lock(&self.turns);
         let Some(turn) = turns.get_mut(&run) else { return };
-        let (place, parent, start) = (turn.place, turn.parent, turn.start);
-        let (took, being, calls) = (turn.began.elapsed(), turn.being.clone(), (models, turn.tools));
+        let (place, parent, began) = (turn.place, turn.parent, turn.began);
+        let (took, being, calls) = (began.elapsed(), turn.being.clone(), (models, turn.tools));
         let kind = error.as_ref().map(|error| error.kind);
-        let told = Told { place, parent, start, took, error };
+        let told = Told { place, parent, began, took, error };
         if being.is_heard && place.sampled {
             turn.over = Some(Box::new(TurnTold { told, being: being.clone(), end }));
             drop(turns);
@@ -345,7 +344,6 @@ impl Turn {
         Self {
             place,
             parent,
-            start: SystemTime::now(),
             began: Instant::now(),
             being,
             instance,

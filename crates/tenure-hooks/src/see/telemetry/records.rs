@@ -1,6 +1,7 @@
 //! What an agent did, as it is known where it runs. A thread makes spans and numbers of it: that
 //! takes longer than the agent should.
 
+use super::super::clock::Clock;
 use super::super::gather::Batch;
 use super::super::texts::{Text, Texts};
 use super::content::finish_reason;
@@ -18,7 +19,7 @@ use opentelemetry::trace::SpanKind;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SpanEvents;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant};
 use tenure_core::Outcome;
 use tenure_core::model::{StopReason, Usage};
 
@@ -41,7 +42,7 @@ pub(super) enum Record {
 pub(super) struct Told {
     pub(super) place: Place,
     pub(super) parent: Option<Place>,
-    pub(super) start: SystemTime,
+    pub(super) began: Instant,
     pub(super) took: Duration,
     pub(super) error: Option<Failed>,
 }
@@ -137,10 +138,11 @@ impl Exports {
     /// Makes spans and numbers of records, or only numbers.
     pub(super) fn work(&self, records: &mut Records, with_spans: bool) {
         let Records { list, texts } = records;
+        let clock = self.clock();
         for record in list.drain(..) {
             match record {
-                Record::Model(told, call) => self.model(told, call, texts, with_spans),
-                Record::Tool(told, call) => self.tool(told, call, texts, with_spans),
+                Record::Model(told, call) => self.model((told, clock), call, texts, with_spans),
+                Record::Tool(told, call) => self.tool((told, clock), call, texts, with_spans),
                 Record::TurnCounts { being, took, error, calls } => {
                     if let Some(meters) = &self.meters {
                         meters.turn(&being.name, took, error, calls);
@@ -152,14 +154,14 @@ impl Exports {
                         meters.turn(&turn.being.name, turn.told.took, kind, calls);
                     }
                     if with_spans {
-                        self.turn(turn, events);
+                        self.turn(turn, clock, events);
                     }
                 }
             }
         }
     }
 
-    fn model(&self, told: Told, call: ModelTold, texts: &Texts, with_span: bool) {
+    fn model(&self, (told, clock): (Told, Clock), call: ModelTold, texts: &Texts, with_span: bool) {
         let ModelTold { model, conversation, asked, answer } = call;
         let (provider, model) = model_of(model, texts);
         if let Some(meters) = &self.meters {
@@ -210,10 +212,10 @@ impl Exports {
             }
             attributes.extend(answer.output.map(|said| KeyValue::new(OUTPUT_MESSAGES, said)));
         }
-        self.export(told.over(SpanKind::Client, format!("chat {model}"), attributes));
+        self.export(told.over(clock, SpanKind::Client, format!("chat {model}"), attributes));
     }
 
-    fn tool(&self, told: Told, call: ToolTold, texts: &Texts, with_span: bool) {
+    fn tool(&self, (told, clock): (Told, Clock), call: ToolTold, texts: &Texts, with_span: bool) {
         if let Some(meters) = &self.meters {
             meters.tool(&call.name, told.took, told.error.as_ref().map(|error| error.kind));
         }
@@ -232,10 +234,10 @@ impl Exports {
         attributes.extend(call.arguments.map(|said| KeyValue::new(TOOL_ARGUMENTS, said)));
         attributes.extend(call.result.map(|said| KeyValue::new(TOOL_RESULT, said)));
         let name = format!("execute_tool {}", call.name);
-        self.export(told.over(SpanKind::Internal, name, attributes));
+        self.export(told.over(clock, SpanKind::Internal, name, attributes));
     }
 
-    fn turn(&self, turn: TurnTold, events: SpanEvents) {
+    fn turn(&self, turn: TurnTold, clock: Clock, events: SpanEvents) {
         let TurnTold { told, being, end } = turn;
         if !told.place.sampled {
             return;
@@ -251,13 +253,14 @@ impl Exports {
         }
         attributes.extend(end.output.map(|said| KeyValue::new(OUTPUT_MESSAGES, said)));
         let name = format!("invoke_agent {}", being.name);
-        self.export_with(told.over(SpanKind::Internal, name, attributes), events);
+        self.export_with(told.over(clock, SpanKind::Internal, name, attributes), events);
     }
 }
 
 impl Told {
-    fn over(self, kind: SpanKind, name: String, attributes: Vec<KeyValue>) -> Over {
-        let Self { place, parent, start, took, error } = self;
+    fn over(self, clock: Clock, kind: SpanKind, name: String, attributes: Vec<KeyValue>) -> Over {
+        let Self { place, parent, began, took, error } = self;
+        let start = clock.at(began);
         Over { place, parent, kind, name: name.into(), start, took, attributes, error }
     }
 }
