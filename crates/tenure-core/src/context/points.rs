@@ -376,6 +376,11 @@ impl<'a> ToolCx<'a> {
         self.update_state([(key.into(), value.into())])
     }
 
+    /// Like [`ToolCx::set_state`] for a value of a type: what a batch writes is put together as JSON.
+    pub fn keep_state<T: Into<Value>>(&self, key: &str, value: T) -> Result<(), Error> {
+        self.set_state(key, value)
+    }
+
     /// Like [`ToolCx::set_state`] for several values, all or none.
     pub fn update_state(
         &self,

@@ -116,23 +116,26 @@ impl Loaded {
 
     /// Takes what is to be stored. It is not dirty any more; `stored` or `refused` is called next.
     pub(crate) fn take(&self) -> BTreeMap<String, Write> {
-        let dirty = std::mem::take(&mut *self.dirty.lock());
-        let dirty = into_json(dirty);
+        let mut dirty = PutBack { slots: std::mem::take(&mut *self.dirty.lock()), loaded: self };
+        let values = into_json(dirty.slots.clone());
+        dirty.slots.clear();
         let read = self.read.lock();
         let write = |(key, value): (String, Value)| {
             let read = read.get(&key).cloned().unwrap_or_default();
             (key, Write { value, read })
         };
-        dirty.into_iter().map(write).collect()
+        values.into_iter().map(write).collect()
     }
 
     /// These were stored, and the memory has this of them now: what others wrote may be in it.
     pub(crate) fn stored(&self, kept: BTreeMap<String, Kept>) {
+        // What was there is dropped last, when no lock is held.
+        let mut gone = Vec::new();
         let (mut values, dirty) = (self.values.lock(), self.dirty.lock());
         let mut read = self.read.lock();
         for (key, kept) in kept {
             if !dirty.contains_key(&key) {
-                values.insert(key.clone(), kept.value.clone().into());
+                gone.extend(values.insert(key.clone(), kept.value.clone().into()));
             }
             read.insert(key, kept.into());
         }
@@ -175,6 +178,24 @@ impl Loaded {
         }
         for (key, value) in values {
             self.write(&key, value.into());
+        }
+    }
+}
+
+/// What was taken to be stored. Making JSON of it is somebody's code: if that panics, all of it is
+/// dirty again.
+struct PutBack<'a> {
+    slots: BTreeMap<String, Slot>,
+    loaded: &'a Loaded,
+}
+
+impl Drop for PutBack<'_> {
+    fn drop(&mut self) {
+        if !self.slots.is_empty() {
+            let mut dirty = self.loaded.dirty.lock();
+            for (key, slot) in std::mem::take(&mut self.slots) {
+                dirty.entry(key).or_insert(slot);
+            }
         }
     }
 }

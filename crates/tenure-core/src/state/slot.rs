@@ -36,7 +36,7 @@ impl Slot {
         Self::Typed(Arc::new(value))
     }
 
-    /// Making it is somebody's code: no lock is held meanwhile.
+    /// Making it is somebody's code: no lock on the values is held meanwhile.
     pub(crate) fn into_json(self) -> Value {
         match self {
             Self::Json(value) => value,

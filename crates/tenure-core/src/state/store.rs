@@ -36,9 +36,10 @@ impl StateStore {
             return self.write(ownership, vec![(key.to_owned(), slot.into_json())]);
         }
         ownership.check_agent_write(key)?;
+        // What was there is dropped last, when no lock is held.
+        let _known;
         let _writing = self.writing.lock();
-        // What was there is dropped when no lock is held on the values.
-        let _known = put(&mut self.values.lock(), key, slot);
+        _known = put(&mut self.values.lock(), key, slot);
         self.writes.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -64,15 +65,28 @@ impl StateStore {
             };
             changed.insert(key, value);
         }
-        self.values.lock().extend(slots(changed));
+        self.replace(changed);
         self.writes.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     /// Puts back values that were written in an earlier life of the run.
     pub(crate) fn restore(&self, values: BTreeMap<String, Value>) {
-        self.values.lock().extend(slots(values));
+        self.replace(values);
         self.writes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Puts values in the place of those that were there, which are dropped when nobody waits for
+    /// them: that may be somebody's code.
+    fn replace(&self, values: BTreeMap<String, Value>) {
+        let mut slots = self.values.lock();
+        let gone: Vec<_> = values
+            .into_iter()
+            .filter_map(|(key, value)| slots.insert(key, value.into()))
+            .filter(|gone| matches!(gone, Slot::Typed(_)))
+            .collect();
+        drop(slots);
+        drop(gone);
     }
 
     pub(crate) fn writes(&self) -> u64 {
@@ -85,10 +99,7 @@ impl StateStore {
     }
 
     pub(crate) fn clear(&self) {
-        self.values.lock().clear();
+        let gone = std::mem::take(&mut *self.values.lock());
+        drop(gone);
     }
-}
-
-fn slots(values: BTreeMap<String, Value>) -> impl Iterator<Item = (String, Slot)> {
-    values.into_iter().map(|(key, value)| (key, value.into()))
 }

@@ -132,3 +132,48 @@ async fn memory_that_is_kept_as_a_type_is_stored_as_json() {
     second.run("go").await.unwrap();
     assert_eq!(seen.take(), [r#"{"made":1}"#, r#"{"made":2}"#, r#"{"made":3}"#]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g9_what_a_tool_keeps_as_a_type_waits_for_its_batch_too() {
+    let keeps = tool("keep", |cx, _| {
+        Box::pin(async move {
+            cx.keep_state("_calls", Calls { made: 7 })?;
+            let now = cx.state("_calls");
+            Ok(format!("{now:?}").into())
+        })
+    });
+    let replies = [call_with("keep", "{}"), say("done")];
+    let agent = started(Agent::builder("agent").model(script(replies)).tool(keeps)).await;
+    agent.run("go").await.unwrap();
+    assert_eq!(agent.state_value("_calls"), Some(json!({ "made": 7 })));
+    let read = agent.history().iter().any(|message| message.text() == "None");
+    assert!(read, "nothing is written before the batch is over: {:?}", agent.history());
+}
+
+/// What panics when it is to become JSON, as long as it is told to.
+#[derive(Clone)]
+struct Moody(Arc<std::sync::atomic::AtomicBool>);
+
+impl From<Moody> for Value {
+    fn from(moody: Moody) -> Self {
+        assert!(!moody.0.load(std::sync::atomic::Ordering::Relaxed), "not now");
+        json!("calm")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_that_cannot_become_json_stays_to_be_stored() {
+    let (memory, angry) = (InMemory::new(), Arc::new(std::sync::atomic::AtomicBool::new(true)));
+    let agent = Agent::builder("agent").model(script([])).memory(memory.clone());
+    let agent = started(agent).await;
+    let handle = agent.memory().unwrap();
+    handle.update("memory/plain", 1).unwrap();
+    handle.keep("memory/moody", Moody(angry.clone())).unwrap();
+    let flushed = std::panic::AssertUnwindSafe(handle.flush());
+    let panics = futures_util::FutureExt::catch_unwind(flushed).await.is_err();
+    assert!(panics && handle.is_dirty(), "nothing is lost by that");
+    angry.store(false, std::sync::atomic::Ordering::Relaxed);
+    handle.flush().await.unwrap();
+    let stored = memory.load("agent").await.unwrap();
+    assert_eq!((&stored["memory/plain"], &stored["memory/moody"]), (&json!(1), &json!("calm")));
+}

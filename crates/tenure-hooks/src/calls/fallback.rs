@@ -172,7 +172,9 @@ impl Elsewhere {
                 cx.step("to", announced).await?;
                 (place, made) = (last, 0);
             } else {
-                let Some(at) = self.wait(cx, &shut, &mut until).await? else { break };
+                let Some(first) = self.wait(cx, &shut, &mut until).await? else { break };
+                // A record may be of a time when others could be asked.
+                let Some(at) = shut.iter().position(|it| it.place == first) else { break };
                 Shut { place, made, .. } = shut.swap_remove(at);
             }
             request.clone_from(original);
@@ -206,7 +208,7 @@ impl Elsewhere {
         (is_for && !cx.is_text_out()).then_some(failure)
     }
 
-    /// Waits for the first of these that may be asked, and says which it is; none, if that would take
+    /// Waits for the first of these that may be asked, and says its place; none, if that would take
     /// too long. It is a step, so that a resumed run does not wait again, and decides as it did.
     async fn wait(
         &self,
@@ -214,9 +216,7 @@ impl Elsewhere {
         shut: &[Shut<'_>],
         until: &mut Option<Instant>,
     ) -> Result<Option<usize>, Error> {
-        let Some((at, first)) = shut.iter().enumerate().min_by_key(|(_, it)| it.until) else {
-            return Ok(None);
-        };
+        let Some(first) = shut.iter().min_by_key(|it| it.until) else { return Ok(None) };
         let wait = async {
             let now = Instant::now();
             let until = *until.get_or_insert_with(|| later(now, self.0.max_wait));
@@ -229,7 +229,7 @@ impl Elsewhere {
                 || json!({ "model": first.name, "wait_ms": millis(wait) }),
             );
             tokio::time::sleep(wait).await;
-            Ok(Some(at))
+            Ok(Some(first.place))
         };
         cx.step("wait", wait).await
     }

@@ -55,6 +55,8 @@ struct Known {
 /// A file that was written so short a time ago may be written again without it showing: the clocks of
 /// file systems tick only every so often.
 const UNSETTLED: Duration = Duration::from_millis(100);
+/// The same where times are whole seconds, or every other one.
+const COARSE: Duration = Duration::from_secs(2);
 
 /// What is another one once a file or a folder has changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +72,11 @@ impl Stamp {
     /// Of what was looked at, and when. None if it cannot tell a change since then from none.
     fn of(about: &Metadata, looked: SystemTime) -> Option<Self> {
         let changed = about.modified().ok()?;
-        let apart = looked.duration_since(changed).unwrap_or_else(|future| future.duration());
-        (apart > UNSETTLED).then(|| Self::at(about, changed))
+        // A time that is yet to come says nothing of what happens until then.
+        let apart = looked.duration_since(changed).ok()?;
+        let since = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let tick = if since.subsec_nanos() == 0 { COARSE } else { UNSETTLED };
+        (apart > tick).then(|| Self::at(about, changed))
     }
 
     fn at(about: &Metadata, changed: SystemTime) -> Self {

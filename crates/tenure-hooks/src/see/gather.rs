@@ -5,6 +5,7 @@
 
 use super::seen::lock;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -115,7 +116,7 @@ impl<B: Batch> Gather<B> {
         let shared = &*self.shared;
         let mut state = lock(&shared.state);
         let count = state.waiting.len() + 1;
-        if count + shared.taken.load(Ordering::Relaxed) > shared.most {
+        if state.is_closed || count + shared.taken.load(Ordering::Relaxed) > shared.most {
             shared.lost.fetch_add(1, Ordering::Relaxed);
             return Err(add);
         }
@@ -185,11 +186,18 @@ impl<B: Batch> Shared<B> {
             let count = batch.len();
             self.taken.store(count, Ordering::Relaxed);
             drop(state);
+            // At last it is told once more, if there is something to say of what was lost.
             if count > 0 || (is_over && self.lost.load(Ordering::Relaxed) > 0) {
-                work(&mut batch, &told);
+                let worked = catch_unwind(AssertUnwindSafe(|| work(&mut batch, &told)));
+                if worked.is_err() {
+                    // Its records are lost, and others are not.
+                    self.lost.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                    tracing::warn!("what an agent did could not be told: the work panicked");
+                }
                 batch.clear();
                 self.taken.store(0, Ordering::Relaxed);
-            } else if is_over {
+            }
+            if count == 0 && is_over {
                 return;
             }
         }
@@ -326,5 +334,36 @@ mod tests {
         drop(gather);
         assert_eq!(heard.recv_timeout(LONG / 2).unwrap().0, [7]);
         assert!(heard.recv_timeout(LONG / 2).is_err(), "its thread goes on");
+    }
+
+    #[test]
+    fn what_is_lost_need_not_be_asked_for() {
+        let gather = Gather::start("test", (1, Duration::ZERO), |_: &mut Vec<u32>, _: &_| {
+            std::thread::sleep(Duration::from_millis(20));
+        });
+        let gather = gather.unwrap();
+        let room = (0..10).filter(|it| gather.put(true, |list| list.push(*it)).is_ok()).count();
+        assert!(room < 10);
+        gather.close();
+        assert!(gather.lost() > 0);
+        assert!(gather.put(false, |list| list.push(1)).is_err(), "nobody would work on it");
+    }
+
+    #[test]
+    fn work_that_panics_loses_its_own_records_only() {
+        let (tells, told) = channel();
+        let work = move |batch: &mut Vec<u32>, _: &Taken<'_>| {
+            assert!(!batch.contains(&1), "this is what is tested");
+            let _ = tells.send(batch.clone());
+        };
+        let gather = Gather::start("test", (8, Duration::ZERO), work).unwrap();
+        for record in 1..4 {
+            gather.put(true, |list: &mut Vec<u32>| list.push(record)).map_err(drop).unwrap();
+            // Each by itself.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        gather.close();
+        assert_eq!(told.try_iter().flatten().collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(gather.lost(), 1);
     }
 }

@@ -196,6 +196,29 @@ async fn a_resumed_run_does_not_wait_again_and_asks_whom_it_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_record_of_a_model_that_is_not_there_any_more_harms_nobody() {
+    let (shared, log) = (Shared::new(), MemoryStepLog::new());
+    for name in ["third", "other", "own"] {
+        open(name, &shared).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let play = |name| Play::named(name, [says(&["done"])]);
+    let first = agent(&play("own"), &shared)
+        .with_lifecycle(Fallback::to(play("other")).then(play("third")));
+    let first = started(first).await;
+    first.request("hello").recorded(&steps(&log)).run().await.unwrap();
+    first.shutdown().await;
+
+    let last = log.keys().iter().rposition(|key| &*key.kind == "model").unwrap();
+    let next = agent(&play("own"), &shared).with_lifecycle(Fallback::to(play("other")));
+    let next = started(next).await;
+    let run = next.request("hello").recorded(&steps(&log.cut_after(last))).run().await;
+    let error = run.unwrap_err().to_string();
+    assert!(!error.contains("panicked"), "{error}");
+    next.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_retry_alone_waits_for_a_breaker_no_longer_than_for_any_failure() {
     let retry = |delay| Retry::new().attempts(2).initial_delay(delay).max_delay(60 * SECOND);
     for (delay, answers) in [(3 * SECOND, true), (2 * SECOND, false)] {

@@ -7,7 +7,7 @@ use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;
 use tenure_core::hook::{self, HookAction, IntoRegistration};
-use tenure_core::memory::InMemory;
+use tenure_core::memory::{InMemory, Memory};
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Cost, Model, ModelRequest, ModelResponse, Usage};
 use tenure_core::state::{Ownership, StateOwnership};
@@ -188,6 +188,10 @@ async fn a_day_is_remembered_where_the_agent_has_a_memory_for_it() {
     }
     let error = run(agent()).await.unwrap_err().to_string();
     assert!(error.contains("for a day is used up: 300 spent"), "{error}");
+    let null = InMemory::new();
+    null.store("agent", [("day".to_owned(), Value::Null)].into()).await.unwrap();
+    let error = run(agent().memory(null)).await.unwrap_err().to_string();
+    assert!(error.contains("`day` is no spending of a day"), "{error}");
     let forgetful = Budget::new().tokens_per_day(9, &Ledger::new()).remembered("day");
     let turn = run(self::agent(&seen, 0).with_lifecycle(forgetful)).await;
     assert_eq!(outcome(&turn), Outcome::Denied, "there is no memory");

@@ -228,8 +228,14 @@ impl Guard {
                 "the day is to be remembered as `{key}`, but there is no memory"
             ))
         })?;
-        if let Some(day) = memory.get_as::<Day>(key)? {
-            self.0.ledger.recall(*day);
+        match memory.get_as::<Day>(key)? {
+            Some(day) => self.0.ledger.recall(*day),
+            None if memory.get(key).is_none() => {}
+            None => {
+                return Err(HookError::new(format!(
+                    "what is remembered as `{key}` is no spending of a day: it is null"
+                )));
+            }
         }
         Ok(())
     }

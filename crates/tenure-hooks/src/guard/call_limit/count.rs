@@ -66,6 +66,7 @@ pub(super) struct Counts {
     pub(super) step: u64,
     /// What each of them asked for and got. The calls of one step all write the same here, so that
     /// it does not matter which of them come first, or again.
+    #[serde(with = "by_number")]
     by_step: Vec<(u64, Tally)>,
     /// Why the run is to end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,6 +146,24 @@ impl Counts {
     }
 }
 
+/// Steps by their number, as an object.
+mod by_number {
+    use super::{BTreeMap, Deserialize, Deserializer, Serializer, Tally};
+
+    pub(super) fn serialize<S: Serializer>(
+        steps: &[(u64, Tally)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(steps.iter().map(|(step, tally)| (step, tally)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(u64, Tally)>, D::Error> {
+        Ok(BTreeMap::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
 impl From<Counts> for Value {
     fn from(counts: Counts) -> Self {
         serde_json::to_value(counts).expect("numbers and texts become JSON")
@@ -170,7 +189,16 @@ mod tests {
         counts.begin_run(None);
         counts.judge(&names(["c"]), &[]);
         let value = Value::from(counts.clone());
-        assert_eq!(value["earlier_tools"], serde_json::json!({ "b": 2, "a": 1 }));
+        // Runs that were recorded with it go on.
+        let recorded = serde_json::json!({
+            "chat": null,
+            "earlier_models": 1,
+            "earlier_tools": { "b": 2, "a": 1 },
+            "models": 0,
+            "step": 0,
+            "by_step": { "0": { "c": 1 } },
+        });
+        assert_eq!(value, recorded);
         let mut read: Counts = serde_json::from_value(value).unwrap();
         read.earlier_tools.0.sort();
         counts.earlier_tools.0.sort();
