@@ -54,6 +54,7 @@ use tenure_core::model::{
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
+    name: Option<Box<str>>,
     turns: Vec<Turn>,
     attempts: Attempts,
 }
@@ -119,7 +120,15 @@ impl Script {
         if turns.iter().all(|turn| turn.replies.is_empty()) {
             return Err(wrong("the script has no reply; give it at least one"));
         }
-        Ok(Self { turns, attempts: Attempts::default() })
+        Ok(Self { name: None, turns, attempts: Attempts::default() })
+    }
+
+    /// Calls the model so; else it is called `script`. Whoever uses several scripts beside one another
+    /// tells them apart by it.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into().into());
+        self
     }
 
     fn reply(&self, said: &str, made: usize) -> Result<&Said, ModelError> {
@@ -391,6 +400,6 @@ impl Model for Script {
     }
 
     fn name(&self) -> &str {
-        "script"
+        self.name.as_deref().unwrap_or("script")
     }
 }

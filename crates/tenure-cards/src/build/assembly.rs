@@ -115,6 +115,7 @@ impl Assembly {
             shared: settings.shared.clone(),
             cache: settings.cache.clone(),
             agents: loaded.agent_names(),
+            more_agents: loaded.more_agents(),
         });
         let hosts = Hosts { python, environment, catalog: &catalog };
         let mut needs = Report::new();

@@ -41,7 +41,8 @@ pub struct HookCatalog {
 pub(super) enum CatalogError {
     Unknown,
     Refused(String),
-    Option(Refusal),
+    /// Never nothing.
+    Options(Vec<Refusal>),
 }
 
 /// A hook that was made, and what is to be said of it.
@@ -102,7 +103,10 @@ impl HookCatalog {
                 format!("nothing is registered as `{name}`; {help}")
             }
             CatalogError::Refused(why) => format!("`{name}` cannot be made: {why}"),
-            CatalogError::Option(why) => format!("`{name}` cannot be made: {why}"),
+            CatalogError::Options(refusals) => {
+                let why: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+                format!("`{name}` cannot be made: {}", why.join("; "))
+            }
         })
     }
 
@@ -125,7 +129,7 @@ impl HookCatalog {
         }
         let ready = ready::find(name).ok_or(CatalogError::Unknown)?;
         let makings = HookMakings::new(&self.supplies, dir, own_model);
-        let registration = ready.make(with, &makings).map_err(CatalogError::Option)?;
+        let registration = ready.make_or_all(with, &makings).map_err(CatalogError::Options)?;
         Ok(Made { registration, said: makings.into_said() })
     }
 }

@@ -214,7 +214,8 @@ impl Entries {
                 let Made { registration, said } = match made {
                     Ok(made) => made,
                     Err(error) => {
-                        report.push(refused(error, name, declared, places, source, hosts.catalog));
+                        let found = refused(error, name, declared, places, source, hosts.catalog);
+                        found.into_iter().for_each(|diagnostic| report.push(diagnostic));
                         return None;
                     }
                 };
@@ -352,7 +353,7 @@ fn refused(
     places: &Places,
     source: &Arc<Source>,
     catalog: &HookCatalog,
-) -> Diagnostic {
+) -> Vec<Diagnostic> {
     let (message, help) = match error {
         CatalogError::Unknown => {
             let known: Vec<_> = catalog.names().collect();
@@ -366,18 +367,21 @@ fn refused(
             };
             (format!("no hook is registered under the name `{name}`"), help)
         }
-        CatalogError::Option(refusal) => {
-            let message = format!("the hook `{name}` cannot be made: {refusal}");
-            let span = places.find(refusal.field()).unwrap_or(declared.span);
-            let help = format!("`tenure hooks {name}` lists its options");
-            return Diagnostic::new(Code::BadOption, source, span, message).help(help);
+        CatalogError::Options(refusals) => {
+            let diagnostics = refusals.iter().map(|refusal| {
+                let message = format!("the hook `{name}` cannot be made: {refusal}");
+                let span = places.find(refusal.field()).unwrap_or(declared.span);
+                let help = format!("`tenure hooks {name}` lists its options");
+                Diagnostic::new(Code::BadOption, source, span, message).help(help)
+            });
+            return diagnostics.collect();
         }
         CatalogError::Refused(why) => (
             format!("the hook `{name}` cannot be made: {why}"),
             "see what the hook takes by `with`".to_owned(),
         ),
     };
-    Diagnostic::new(Code::UnknownUse, source, declared.span, message).help(help)
+    vec![Diagnostic::new(Code::UnknownUse, source, declared.span, message).help(help)]
 }
 
 /// The transition that a hook is called for, if it is called for one.

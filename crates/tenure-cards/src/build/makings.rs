@@ -22,6 +22,8 @@ pub(super) struct Supplies {
     pub(super) cache: Option<Arc<dyn Cache>>,
     /// The names of all agents, sorted; none, if some are not known.
     pub(super) agents: Option<Arc<[String]>>,
+    /// What to do where an agent is not among them.
+    pub(super) more_agents: Option<Arc<str>>,
 }
 
 impl Supplies {
@@ -61,7 +63,9 @@ impl Makings for HookMakings<'_> {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
         let text = name.trim();
         if let Some(path) = text.strip_prefix("script:") {
-            return Ok(Arc::new(read_script(path.trim(), self.dir, &self.supplies.root)?));
+            let script = read_script(path.trim(), self.dir, &self.supplies.root)?;
+            // By its name it is told apart from the agent's own, and from others.
+            return Ok(Arc::new(script.named(text)));
         }
         Ok(match text {
             "passthrough" => Arc::new(Passthrough::new()),
@@ -98,6 +102,10 @@ impl Makings for HookMakings<'_> {
 
     fn agents(&self) -> Option<&[String]> {
         self.supplies.agents.as_deref()
+    }
+
+    fn more_agents(&self) -> Option<&str> {
+        self.supplies.more_agents.as_deref()
     }
 
     fn path(&self, path: &str) -> Result<PathBuf, String> {

@@ -30,6 +30,8 @@ pub(super) enum ReadFile {
     Card(Box<Document>),
     /// A card that cannot be read; what is wrong is in the report.
     Broken,
+    /// YAML that is not a card, and what is said of it unless somebody names it.
+    Stray(Box<Diagnostic>),
     /// Not a card.
     Skipped,
 }
@@ -89,16 +91,10 @@ pub(super) fn read(
         && kind == Some(FileKind::Yaml)
         && is_stray(document.as_ref(), &source)
     {
-        report.push(
-            Diagnostic::new(
-                Code::StrayYaml,
-                &source,
-                Span::at(0),
-                "this file has no field of a card, so it was skipped",
-            )
-            .help("move it out of the folder of cards, or name one card instead of the folder"),
-        );
-        return ReadFile::Skipped;
+        let message = "this file has no field of a card, so it was skipped";
+        let stray = Diagnostic::new(Code::StrayYaml, &source, Span::at(0), message)
+            .help("move it out of the folder of cards, or name one card instead of the folder");
+        return ReadFile::Stray(Box::new(stray));
     }
     report.extend(found);
     match document {

@@ -1,6 +1,7 @@
 //! Loading.
 
 use super::files::{self, Asked, Candidate, ReadFile};
+use super::scripts::Strays;
 use super::{servers, together, variables};
 use crate::build::used_servers;
 use crate::card::{
@@ -80,6 +81,8 @@ pub struct Loaded {
     pub(crate) environ: Environ,
     /// The file or folder that was asked for, as it was written.
     pub(crate) asked: PathBuf,
+    /// The folder of the card that was asked for, if that was one file.
+    only_one_of: Option<PathBuf>,
     /// Whether there are cards that could not be read, whose names nobody knows for sure.
     lacks_cards: bool,
     /// What other files of the same agents take from the environment.
@@ -104,6 +107,13 @@ impl Loaded {
         let mut names: Vec<String> = self.cards.iter().map(|card| card.name.to_string()).collect();
         names.sort();
         (!self.lacks_cards).then(|| names.into())
+    }
+
+    /// What to do where an agent is not among them, if there may be more cards beside those.
+    pub(crate) fn more_agents(&self) -> Option<Arc<str>> {
+        let folder = self.only_one_of.as_ref()?.display();
+        let help = "only one file was loaded; to have the cards beside it too, name the folder";
+        Some(format!("{help}: `tenure check {folder}`").into())
     }
 
     /// What of the project each server that is a program runs, as it was when it was first asked
@@ -198,7 +208,17 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
         loading.beside(path);
     }
     loading.cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
-    loading.finish(path)
+    let mut loaded = loading.finish(path);
+    loaded.only_one_of = path.is_file().then(|| folder_as_written(path).to_owned());
+    loaded
+}
+
+/// The folder that a file is in, as it is written.
+fn folder_as_written(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// What a key file of the user's holds, if it is a plain file of the size of a key.
@@ -229,6 +249,7 @@ pub struct CardLoader<'a> {
     files: HashSet<PathBuf>,
     /// Folders as they are written, and resolved.
     folders: HashMap<PathBuf, PathBuf>,
+    strays: Strays,
     report: Report,
 }
 
@@ -248,6 +269,7 @@ impl<'a> CardLoader<'a> {
             broken: HashSet::new(),
             files: HashSet::new(),
             folders: HashMap::new(),
+            strays: Strays::default(),
         }
     }
 }
@@ -299,6 +321,7 @@ impl CardLoader<'_> {
             user,
             environ,
             asked,
+            only_one_of: None,
             lacks_cards,
             elsewhere,
             server_files,
@@ -313,6 +336,11 @@ impl CardLoader<'_> {
         for candidate in files::list(folder, &mut self.report) {
             self.file(&candidate, Asked::InFolder);
         }
+        let (own, user) = (&self.project.config.models, &self.options.user.models);
+        for model in [own, user].into_iter().filter_map(|it| it.default_model.as_ref()) {
+            self.strays.script(&model.text, &self.project.root, &self.project);
+        }
+        self.report.extend(self.strays.lost());
         if self.cards.is_empty() && self.report.errors() == before {
             let source = Arc::new(Source::new(folder, ""));
             self.report.push(
@@ -339,12 +367,15 @@ impl CardLoader<'_> {
                 let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
                 self.broken.insert(stem.unwrap_or_default().replace(' ', "_").into());
             }
+            ReadFile::Stray(said) => self.strays.add(&file.path, *said),
             ReadFile::Skipped => {}
         }
     }
 
     fn card(&mut self, document: Document, file: &Candidate, report: &mut Report) {
         let dir = self.folder_of(&file.path);
+        let environ = &self.options.environ;
+        self.strays.named_in(&document.tree, &dir, &self.project, environ);
         self.read(document, &dir, report);
     }
 
@@ -381,10 +412,7 @@ impl CardLoader<'_> {
         if missing(self).is_empty() {
             return;
         }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let folder = folder_as_written(path);
         // The names are found without keeping what is wrong with files that nobody asked for.
         let mut names: HashMap<Arc<str>, Vec<Candidate>> = HashMap::new();
         for mut candidate in files::list(folder, &mut Report::new()) {
@@ -426,17 +454,14 @@ impl CardLoader<'_> {
                 }
             }
             ReadFile::Broken => stem(),
-            ReadFile::Skipped => None,
+            ReadFile::Stray(_) | ReadFile::Skipped => None,
         }
     }
 
     /// The folder that a file is in, resolved. It is the folder of the name, not of what a link
     /// points to: relative paths are written for it.
     fn folder_of(&mut self, file: &Path) -> PathBuf {
-        let parent = match file.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = folder_as_written(file);
         if let Some(folder) = self.folders.get(parent) {
             return folder.clone();
         }

@@ -5,6 +5,7 @@
 
 mod files;
 mod load;
+mod scripts;
 mod servers;
 mod together;
 mod variables;

@@ -104,6 +104,37 @@ fn options_of_ready_made_hooks_are_refused_where_they_are_written() {
 }
 
 #[test]
+fn every_option_that_is_wrong_is_told_at_its_own_line() {
+    let card = "---
+name: a
+hooks:
+  - use: retry
+    with:
+      factor: 0.5
+      jitter: ful
+      atempts: 3
+      initial_delay: 5
+      budget:
+        ratio: many
+---
+x
+";
+    let found = refused(&Project::new([("a.md", card)]));
+    let starts = [
+        "T0319 7 the hook `retry` cannot be made: `jitter`: unknown value `ful`; did you mean `full`?",
+        "T0319 8 the hook `retry` cannot be made: `atempts`: unknown field `atempts`; did you mean \
+         `attempts`?",
+        "T0319 9 the hook `retry` cannot be made: `initial_delay`: the limit `5` has no unit",
+        "T0319 11 the hook `retry` cannot be made: `budget.ratio`: it is the text \"many\"",
+        "T0319 6 the hook `retry` cannot be made: `factor`: waits grow by 1 to 100 times",
+    ];
+    assert_eq!(found.len(), starts.len(), "{found:#?}");
+    for start in starts {
+        assert!(found.iter().any(|it| it.starts_with(start)), "{start}: {found:#?}");
+    }
+}
+
+#[test]
 fn an_order_that_cannot_be_is_refused_at_the_hook_that_asks_for_it() {
     let card = "---
 name: a

@@ -36,6 +36,12 @@ impl YesAsker<TerminalAsker> {
         self
     }
 
+    /// Where nobody is here, whoever can wait for a person does.
+    pub(crate) fn put_off(mut self) -> Self {
+        self.person = self.person.put_off();
+        self
+    }
+
     /// Becomes true once a question came up that nobody was there to answer.
     pub(crate) fn unanswered(&self) -> Arc<AtomicBool> {
         self.person.unanswered()

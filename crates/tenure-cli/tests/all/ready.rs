@@ -119,6 +119,72 @@ fn an_agent_that_nothing_can_be_routed_to_is_found_by_check() {
 }
 
 #[test]
+fn where_one_file_is_loaded_it_is_said_how_to_have_those_beside_it() {
+    let desk = "---\nname: desk\nhooks:\n  - use: route\n    with:\n      ways:\n        - { label: money, matches: [invoice], agent: billing }\n---\nx\n";
+    let billing = "---\nname: billing\n---\nx\n";
+    let files = [
+        ("desk.md", desk),
+        ("billing.md", billing),
+        ("cards/desk.md", desk),
+        ("cards/billing.md", billing),
+    ];
+    let sandbox = Sandbox::with(&files);
+    let loaded = "there is no agent `billing` among those that are loaded: desk; only one file";
+    for (file, folder) in [("desk.md", "."), ("cards/desk.md", "cards")] {
+        let checked = sandbox.run(&["check", file]).exits(3).prints("T0319").prints(loaded);
+        checked.prints(&format!("name the folder: `tenure check {folder}`"));
+        sandbox.run(&["check", folder]).exits(0);
+    }
+    // Where a folder was loaded, there is nothing more to load.
+    sandbox.write("cards/billing.md", "---\nname: other\n---\nx\n");
+    let checked = sandbox.run(&["check", "cards"]).exits(3).prints("loaded: desk, other");
+    assert!(!checked.stdout.contains("name the folder"), "{checked}");
+}
+
+/// A model that is down, and one beside it that is up.
+fn down_and_up(hooks: &str) -> Sandbox {
+    let card = format!("---\nname: a\nmodel: script:down.yaml\nhooks:\n{hooks}---\nx\n");
+    Sandbox::with(&[
+        ("a.md", &card),
+        ("down.yaml", "- { error: it is down, kind: overloaded }\n"),
+        ("up.yaml", "- \"up: {input}\"\n"),
+        ("other.yaml", "- another\n"),
+    ])
+}
+
+#[test]
+fn a_breaker_tells_the_scripts_of_hooks_apart() {
+    let run = ["run", "a.md", "-m", "hello", "--trust", "--no-store"];
+    let fallback = "  - { use: fallback, with: { models: [\"script:up.yaml\"] } }\n";
+    let breaker = "  - { use: breaker, with: { failures: 1, open_for: 1h } }\n";
+    let sandbox = down_and_up(&format!("{fallback}{breaker}"));
+    let ran = sandbox.run(&run).exits(0).prints("up: hello");
+    // The agent's own has the name that it always had.
+    let lines = sandbox.run(&[&run[..], &["--json"]].concat()).exits(0).json_lines();
+    let all = lines.iter().map(ToString::to_string).collect::<String>();
+    assert!(all.contains("\"script\"") && all.contains("\"script:up.yaml\""), "{ran}{all}");
+}
+
+#[test]
+fn a_script_that_a_card_names_is_no_lost_card() {
+    let hooks = "  - { use: fallback, with: { models: [\"script:up.yaml\"] } }\n";
+    let sandbox = down_and_up(hooks);
+    let checked = sandbox.run(&["check", "."]).exits(0).prints("other.yaml:1:1");
+    assert_eq!(checked.stdout.matches("T0905").count(), 1, "{checked}");
+    assert!(
+        !checked.stdout.contains("down.yaml") && !checked.stdout.contains("up.yaml"),
+        "{checked}"
+    );
+    let ran = sandbox.run(&["run", ".", "-m", "hello", "--trust", "--no-store"]).exits(0);
+    assert_eq!(ran.stderr.matches("T0905").count(), 1, "{ran}");
+    // That of a card that is not whole is named all the same, and so is that of the project.
+    sandbox.write("a.md", &sandbox.read("a.md").replace("name: a\n", "name: a\nnmae: b\n"));
+    sandbox.write("tenure.toml", "default_model = \"script:other.yaml\"\n");
+    let checked = sandbox.run(&["check", "."]);
+    assert!(!checked.stdout.contains("T0905"), "{checked}");
+}
+
+#[test]
 fn what_a_critic_uses_is_in_the_table() {
     let sandbox = project("critic");
     let message = sandbox.read("input.txt");

@@ -87,6 +87,18 @@ impl ModelRequest {
         wishes.bounds = Some(Bounds::begin(earlier.map_or(limit, |earlier| earlier.min(limit))));
     }
 
+    /// Takes over which model was chosen for a copy of this request.
+    pub(crate) fn choose_as(&mut self, copy: &ModelRequest) {
+        if let Some(model) = copy.model()
+            && !self.model().is_some_and(|own| Arc::ptr_eq(own, model))
+        {
+            self.use_model(model.clone());
+        }
+        if self.params.model != copy.params.model {
+            self.params.model = copy.params.model.clone();
+        }
+    }
+
     /// The model that answers, and what it is held to.
     #[inline]
     pub(crate) fn answered_by<'a>(

@@ -397,3 +397,33 @@ async fn a_filter_of_what_models_say_holds_back_what_its_hook_may_change_of_the_
     assert_eq!(pieces.len(), 1, "nothing is out before the turn has its text: {pieces:?}");
     assert_eq!(pieces.concat(), result.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_watches_sees_which_model_answered_however_many_watch() {
+    let other: Arc<dyn Model> = Arc::new(Counting(Arc::default()));
+    let chooses = hook::wrap_model_call(move |_, request, next| {
+        request.use_model(other.clone());
+        Box::pin(async move { Ok(next.call(request).await?) })
+    });
+    let log = Log::default();
+    let watches = |name: &'static str| {
+        let log = log.clone();
+        let watch = hook::wrap_model_call(move |_, request, next| {
+            let log = log.clone();
+            Box::pin(async move {
+                let answer = next.call(request).await;
+                let model = request.model().map_or("its own", |model| model.name());
+                log.add(format!("{name}: {model}"));
+                Ok(answer?)
+            })
+        });
+        hook::hook(watch).named(name).observes()
+    };
+    let agent = Agent::builder("agent")
+        .model(script([]))
+        .with_lifecycle(watches("outer"))
+        .with_lifecycle(watches("inner"))
+        .with_lifecycle(chooses);
+    started(agent).await.run("go").await.unwrap();
+    assert_eq!(log.take(), ["inner: judge", "outer: judge"]);
+}

@@ -37,7 +37,8 @@ const ENTRIES: usize = 1024;
 ///
 /// The same are requests that agree in the model, the instruction, the messages, the tools and every
 /// parameter; only the ids of tool calls may differ. Only whole answers are kept: no error, nothing
-/// that was refused or cut off, and no call of a tool unless [`tool_calls`](Self::tool_calls) says so.
+/// that was refused or cut off, nothing that another model said in place of the one that was asked,
+/// and no call of a tool unless [`tool_calls`](Self::tool_calls) says so.
 /// Of several equal requests at the same time one is made, and the others wait for its answer.
 ///
 /// A cache that fails or hangs is passed over: the call is made. A hit is announced as `cache.hit`,
@@ -205,8 +206,14 @@ impl AgentLifecycle for Caching {
             cx.announce("cache.hit", || json!({ "cached": true, "key": key, "saved": saved }));
             return Ok(response);
         }
+        let asked = request.model().cloned();
         let result = next.call(request).await;
-        let kept = result.as_ref().ok().filter(|response| self.0.keeps(response));
+        // What another model said in its stead is no answer of the one that was asked.
+        let is_its = match (&asked, request.model()) {
+            (Some(asked), Some(answered)) => Arc::ptr_eq(asked, answered),
+            (asked, answered) => asked.is_none() && answered.is_none(),
+        };
+        let kept = result.as_ref().ok().filter(|response| is_its && self.0.keeps(response));
         if let Some(lead) = &lead {
             lead.tell(kept.cloned());
         }

@@ -194,7 +194,7 @@ impl AgentLifecycle for Again {
             let again = again
                 && made < self.it.attempts
                 && self.it.on.contains(&failure.kind())
-                && self.wait(cx, made, failure).await?;
+                && self.wait(cx, made, (failure, asked_model(cx, request))).await?;
             if !again {
                 return self.give_up(made, error);
             }
@@ -207,7 +207,12 @@ impl AgentLifecycle for Again {
 impl Again {
     /// Waits, if the call is to be made again. It is a step, so that a resumed run does not wait for
     /// attempts that it is served from the record, and decides as it did.
-    async fn wait(&self, cx: TurnCx<'_>, made: u32, failure: &ModelError) -> Result<bool, Error> {
+    async fn wait(
+        &self,
+        cx: TurnCx<'_>,
+        made: u32,
+        (failure, model): (&ModelError, &str),
+    ) -> Result<bool, Error> {
         let it = &self.it;
         let wait = async {
             let asked = failure.retry_after().unwrap_or_default();
@@ -220,6 +225,7 @@ impl Again {
             }
             cx.announce("retry", || {
                 json!({
+                    "model": model,
                     "attempt": made + 1,
                     "of": it.attempts,
                     "wait_ms": millis(wait),
@@ -244,6 +250,11 @@ impl Again {
             _ => Err(error.into()),
         }
     }
+}
+
+/// The name of the model that was asked.
+fn asked_model<'a>(cx: TurnCx<'a>, request: &'a ModelRequest) -> &'a str {
+    request.model().unwrap_or(cx.agent().model()).name()
 }
 
 /// What an answer may say of a failure.

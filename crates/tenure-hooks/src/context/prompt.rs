@@ -4,7 +4,7 @@ use crate::input::marked::{Joint, Side, joined};
 use crate::input::seen::{AT_MODEL, Moment, Template};
 use crate::ready::{About, Makings, Options, Refusal};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tenure_core::Error;
 use tenure_core::context::TurnCx;
@@ -13,7 +13,7 @@ use tenure_core::model::ModelRequest;
 use tenure_macros::lifecycle;
 
 /// Where a text stands that is made for each model call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PromptPlace {

@@ -5,7 +5,7 @@ use crate::input::seen::said;
 use crate::ready::{About, Makings, ModelName, Options, Refusal};
 use crate::words::own_key;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const PROMPT: &str = "Choose the tools that are most likely needed for the user'
     most useful ones first.";
 
 /// How often tools are chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Often {
@@ -42,7 +42,7 @@ pub enum Often {
 }
 
 /// What is done if no choice can be made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NoChoice {

@@ -5,7 +5,7 @@ use super::marked::{Joint, Marks, Side};
 use super::seen::first_chars;
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ use tenure_core::model::ModelRequest;
 use tenure_macros::lifecycle;
 
 /// Where the context stands in a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ContextPlace {
@@ -33,7 +33,7 @@ pub enum ContextPlace {
 }
 
 /// What is done about a file that is not there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Missing {

@@ -4,7 +4,7 @@ use super::html;
 use super::seen::{first_chars, pattern};
 use crate::ready::{About, Makings, Options, Pattern, Refusal};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenure_core::context::TurnCx;
 use tenure_core::drive::Input;
@@ -13,7 +13,7 @@ use tenure_macros::lifecycle;
 use unicode_normalization::{UnicodeNormalization, is_nfc, is_nfkc};
 
 /// How characters that can be written in several ways are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Form {

@@ -110,7 +110,7 @@ impl Template {
     pub(crate) fn render(&self, moment: &Moment<'_>) -> Result<Arc<str>, String> {
         let (sight, clock) = self.reads.sight(|name| moment.look(name));
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(said) = last().as_ref().filter(|said| is_same(&said.sight, &sight)) {
+        if let Some(said) = last().as_ref().filter(|said| said.sight == sight) {
             return Ok(said.text.clone());
         }
         let values = self.reads.values(sight.clone(), clock);
@@ -121,27 +121,6 @@ impl Template {
         *last() = Some(Said { sight, text: text.clone() });
         Ok(text)
     }
-}
-
-/// Whether two sights look the same, also in the order of what they show.
-fn is_same(one: &[Option<Value>], other: &[Option<Value>]) -> bool {
-    fn same(one: &Value, other: &Value) -> bool {
-        match (one, other) {
-            (Value::Object(one), Value::Object(other)) => {
-                let pairs = || one.iter().zip(other);
-                one.len() == other.len() && pairs().all(|(a, b)| a.0 == b.0 && same(a.1, b.1))
-            }
-            (Value::Array(one), Value::Array(other)) => {
-                one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same(a, b))
-            }
-            (one, other) => one == other,
-        }
-    }
-    let same = |(one, other): (&Option<Value>, &Option<Value>)| match (one, other) {
-        (Some(one), Some(other)) => same(one, other),
-        (one, other) => one.is_none() && other.is_none(),
-    };
-    one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
 impl fmt::Debug for Template {

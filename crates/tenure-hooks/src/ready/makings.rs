@@ -25,6 +25,11 @@ pub trait Makings {
         None
     }
 
+    /// What to do where an agent is not among them, if there may be more.
+    fn more_agents(&self) -> Option<&str> {
+        None
+    }
+
     /// The file or folder that a path means, which a file names: beneath the project. It need not be
     /// there. The error says why it may not be used.
     fn path(&self, path: &str) -> Result<PathBuf, String>;
@@ -87,4 +92,56 @@ impl fmt::Debug for Shared {
         let parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         f.debug_set().entries(parts.keys()).finish()
     }
+}
+
+/// The same makings for a hook that nobody will use: it shares nothing, and what it says is not heard.
+pub(super) struct Apart<'m> {
+    makings: &'m dyn Makings,
+    shared: Shared,
+}
+
+impl<'m> Apart<'m> {
+    pub(super) fn new(makings: &'m dyn Makings) -> Self {
+        Self { makings, shared: Shared::new() }
+    }
+}
+
+impl Makings for Apart<'_> {
+    fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
+        self.makings.model(name)
+    }
+
+    fn own_model(&self) -> Option<&str> {
+        self.makings.own_model()
+    }
+
+    fn agents(&self) -> Option<&[String]> {
+        self.makings.agents()
+    }
+
+    fn more_agents(&self) -> Option<&str> {
+        self.makings.more_agents()
+    }
+
+    fn path(&self, path: &str) -> Result<PathBuf, String> {
+        self.makings.path(path)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.makings.root()
+    }
+
+    fn cache(&self) -> Option<Arc<dyn Cache>> {
+        self.makings.cache()
+    }
+
+    fn environment(&self) -> Environment {
+        self.makings.environment()
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn warn(&self, _: &str, _: String) {}
 }

@@ -15,7 +15,9 @@ mod bench;
 mod describe;
 mod makings;
 mod options;
+mod read;
 mod value;
+mod wrong;
 
 pub use bench::Bench;
 pub use describe::OptionRow;
@@ -36,6 +38,7 @@ pub struct Ready {
     about: About,
     schema: fn(SchemaGenerator) -> Value,
     make: fn(&Value, &dyn Makings) -> Result<Registration, Refusal>,
+    refusals: fn(&Value, &dyn Makings, Refusal) -> Vec<Refusal>,
 }
 
 /// What is said of a ready-made hook.
@@ -58,7 +61,12 @@ pub struct About {
 impl Ready {
     /// The hook that these options make.
     pub(crate) const fn of<O: Options>() -> Self {
-        Self { about: O::ABOUT, schema: options::schema::<O>, make: options::make::<O> }
+        Self {
+            about: O::ABOUT,
+            schema: options::schema::<O>,
+            make: options::make::<O>,
+            refusals: options::refusals::<O>,
+        }
     }
 
     /// The name that files use.
@@ -80,6 +88,27 @@ impl Ready {
     /// The hook, made of what `with` says. Nothing is opened, reached or started by that.
     pub fn make(&self, with: &Value, makings: &dyn Makings) -> Result<Registration, Refusal> {
         (self.make)(with, makings)
+    }
+
+    /// The hook, as [`Ready::make`] makes it, or everything that is wrong with what `with` says: each
+    /// with its own field, and never nothing.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tenure_hooks::ready::{self, Bench};
+    ///
+    /// let retry = ready::find("retry").expect("there is one");
+    /// let with = json!({ "jitter": "ful", "initial_delay": 5 });
+    /// let refused = retry.make_or_all(&with, &Bench::new()).unwrap_err();
+    /// let fields: Vec<_> = refused.iter().map(|it| it.field()).collect();
+    /// assert_eq!(fields, ["jitter", "initial_delay"]);
+    /// ```
+    pub fn make_or_all(
+        &self,
+        with: &Value,
+        makings: &dyn Makings,
+    ) -> Result<Registration, Vec<Refusal>> {
+        self.make(with, makings).map_err(|first| (self.refusals)(with, makings, first))
     }
 }
 

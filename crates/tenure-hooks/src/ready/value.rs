@@ -2,16 +2,17 @@
 //! whoever reads files what it names.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use serde::de::{self, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 use tenure_core::hook::Limit;
 
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident, $format:literal;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(transparent)]
         pub(crate) struct $name(pub(crate) String);
 
@@ -48,9 +49,35 @@ pub(crate) struct Time(pub(crate) Duration);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let limit: Limit = text.parse().map_err(D::Error::custom)?;
-        Ok(Self(limit.duration()))
+        deserializer.deserialize_any(TimeVisitor)
+    }
+}
+
+struct TimeVisitor;
+
+impl Visitor<'_> for TimeVisitor {
+    type Value = Time;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time with its unit, such as `30s` or `500ms`")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
+        let limit: Limit = text.parse().map_err(E::custom)?;
+        Ok(Time(limit.duration()))
+    }
+
+    // A number has no unit. What a text without one is told is right for it, too.
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Time, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Time, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Time, E> {
+        self.visit_str(&number.to_string())
     }
 }
 

@@ -15,7 +15,7 @@ use tenure_core::model::Usage;
 use tenure_core::{Outcome, RunId};
 
 /// A part of what is said of a result. Its delivery, its time, the agent and the run always are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Part {

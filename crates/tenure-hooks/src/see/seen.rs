@@ -1,5 +1,7 @@
 //! What the hooks that watch have in common: names of models, of failures, of users.
 
+#[cfg(feature = "telemetry")]
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tenure_core::Error;
@@ -65,19 +67,46 @@ pub(super) fn user(cx: &Cx<'_>) -> Option<String> {
 /// What kind of failure it is, in one word, of a set that does not grow.
 pub(super) fn failure(error: &Error) -> &'static str {
     match error.model_error() {
-        Some(error) => match error.kind() {
-            ModelErrorKind::RateLimited => "rate_limited",
-            ModelErrorKind::Overloaded => "overloaded",
-            ModelErrorKind::Auth => "auth",
-            ModelErrorKind::BadRequest => "bad_request",
-            ModelErrorKind::Truncated => "truncated",
-            ModelErrorKind::Malformed => "malformed",
-            ModelErrorKind::Timeout => "timeout",
-            ModelErrorKind::Transport => "transport",
-            _ => "model",
-        },
+        Some(error) => kind_of(error.kind()),
         None => error.outcome().as_str(),
     }
+}
+
+/// The same of a model's failure.
+fn kind_of(kind: ModelErrorKind) -> &'static str {
+    match kind {
+        ModelErrorKind::RateLimited => "rate_limited",
+        ModelErrorKind::Overloaded => "overloaded",
+        ModelErrorKind::Auth => "auth",
+        ModelErrorKind::BadRequest => "bad_request",
+        ModelErrorKind::Truncated => "truncated",
+        ModelErrorKind::Malformed => "malformed",
+        ModelErrorKind::Timeout => "timeout",
+        ModelErrorKind::Transport => "transport",
+        _ => "model",
+    }
+}
+
+/// An attempt of a model call that failed, and was made good: by another one, or by another model.
+#[cfg(feature = "telemetry")]
+pub(super) struct Failed<'e> {
+    /// The model that was asked.
+    pub(super) model: &'e str,
+    /// What kind of failure it was.
+    pub(super) kind: &'static str,
+}
+
+/// The attempt that an announced event tells of, if it is one of `retry` or `fallback`.
+#[cfg(feature = "telemetry")]
+pub(super) fn failed_attempt<'e>(name: &str, data: &'e Value) -> Option<Failed<'e>> {
+    let model = match name {
+        "retry" => "model",
+        "fallback" => "from",
+        _ => return None,
+    };
+    // Others may announce events of these names, and say what they like.
+    let (model, kind) = (data.get(model)?.as_str()?, data.get("kind")?);
+    Some(Failed { model, kind: kind_of(ModelErrorKind::deserialize(kind).ok()?) })
 }
 
 /// The name of a tool call's status.

@@ -12,7 +12,7 @@ use tenure_core::cache::{Cache, MemoryCache};
 use tenure_core::model::{Model, ModelErrorKind, ModelResponse, StopReason, Usage};
 use tenure_core::step::MemoryStepLog;
 use tenure_core::tool::{FnTool, ToolSpec};
-use tenure_hooks::calls::{ResponseCache, Retry};
+use tenure_hooks::calls::{Fallback, ResponseCache, Retry};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::Scripted;
 use tenure_store::Store;
@@ -90,6 +90,17 @@ async fn what_a_hook_says_for_a_model_that_failed_is_not_kept() {
     let oracle = started(oracle).await;
     assert_eq!(oracle.run("why?").await.unwrap().output(), "try later");
     assert_eq!(oracle.run("why?").await.unwrap().output(), "back");
+    oracle.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_another_model_says_in_its_stead_is_not_kept() {
+    let model = Scripted::empty().error(ModelErrorKind::Overloaded, "full").text("back");
+    let fallback = Fallback::to(Scripted::empty().text("from another"));
+    let oracle = started(agent(model, ResponseCache::new()).with_lifecycle(fallback)).await;
+    for expected in ["from another", "back", "back"] {
+        assert_eq!(oracle.run("why?").await.unwrap().output(), expected);
+    }
     oracle.shutdown().await;
 }
 

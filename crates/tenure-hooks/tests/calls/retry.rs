@@ -42,7 +42,8 @@ async fn a_failure_that_may_pass_is_retried_after_waits_that_grow() {
     assert_eq!(
         retries[1],
         json!({
-            "attempt": 3, "of": 4, "wait_ms": 1000, "kind": "transport", "error": "Transport",
+            "model": "play", "attempt": 3, "of": 4, "wait_ms": 1000, "kind": "transport",
+            "error": "Transport",
         })
     );
 }

@@ -3,6 +3,7 @@
 
 mod docs;
 mod faults;
+mod options;
 mod order;
 mod pairs;
 mod stage;

@@ -135,21 +135,6 @@ async fn it_says_something_else_as_soon_as_what_it_reads_has_changed() {
 }
 
 #[tokio::test]
-async fn it_sees_in_which_order_something_is() {
-    let template = "{% for key in state.moods %}{{ key }}{% endfor %}";
-    let (agent, heard) = agent(DynamicPrompt::new(template).unwrap());
-    let agent = agent.build().unwrap();
-    agent.startup().await.unwrap();
-    for moods in [json!({ "a": 1, "b": 2 }), json!({ "b": 2, "a": 1 })] {
-        agent.set_state("moods", moods).unwrap();
-        agent.run("hello").await.unwrap();
-    }
-    agent.shutdown().await;
-    let heard = instructions(&heard);
-    assert!(heard[0].starts_with("ab") && heard[5].starts_with("ba"), "{heard:?}");
-}
-
-#[tokio::test]
 async fn it_tells_the_time_as_it_is_at_each_call() {
     let (agent, heard) = agent(DynamicPrompt::new("{{ now.second }}").unwrap());
     let agent = agent.build().unwrap();

@@ -408,8 +408,8 @@ fn options_are_checked() {
     );
     for (with, field, why) in [
         (json!({}), "tools", "name a tool"),
-        (json!({ "tools": { "a": 3 } }), "tools.a", "neither true, false nor a table"),
-        (json!({ "tools": { "a": { "wen": "x" } } }), "tools.a", "unknown field `wen`"),
+        (json!({ "tools": { "a": 3 } }), "tools.a", "expected true, false or a table"),
+        (json!({ "tools": { "a": { "wen": "x" } } }), "tools.a.wen", "unknown field `wen`"),
         (json!({ "tools": { "a": { "when": "a b" } } }), "tools.a.when", "no condition"),
         (
             json!({ "tools": { "a": { "description": "{{" } } }),
@@ -430,7 +430,7 @@ fn options_are_checked() {
         (json!({ "tools": { "a": true }, "remember": true }), "remember", "for how long"),
         (json!({ "tools": { "a": true }, "attempts": 0 }), "attempts", "at least once"),
         (json!({ "tools": { "a": true }, "expires_after": "5" }), "expires_after", "has no unit"),
-        (json!({ "tools": { "a": true }, "on_reject": "cry" }), "on_reject", "unknown variant"),
+        (json!({ "tools": { "a": true }, "on_reject": "cry" }), "on_reject", "unknown value"),
     ] {
         let refused = made("approval", with.clone()).unwrap_err();
         assert_eq!(refused.field(), field, "{with}: {refused}");

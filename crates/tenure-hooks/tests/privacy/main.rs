@@ -5,5 +5,6 @@ mod approval_edits;
 mod approval_names;
 mod approval_resume;
 mod pii;
+mod pii_forms;
 mod safety;
 mod support;

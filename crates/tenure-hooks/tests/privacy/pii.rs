@@ -308,8 +308,8 @@ fn options_are_checked() {
     assert!(made("pii", json!({})).is_ok());
     for (with, field, why) in [
         (json!({ "detect": [] }), "detect", "nothing to look for"),
-        (json!({ "detect": ["mail"] }), "detect[0]", "unknown variant `mail`"),
-        (json!({ "strategy": "hide" }), "strategy", "unknown variant `hide`"),
+        (json!({ "detect": ["mail"] }), "detect[0]", "unknown value `mail`"),
+        (json!({ "strategy": "hide" }), "strategy", "unknown value `hide`"),
         (json!({ "strategies": { "url": "mask" } }), "strategies.url", "not looked for"),
         (json!({ "apply_to": [] }), "apply_to", "looks nowhere"),
         (

@@ -6,4 +6,5 @@ mod receiver;
 mod rotel;
 mod telemetry;
 mod telemetry_fails;
+mod telemetry_lost;
 mod usage;

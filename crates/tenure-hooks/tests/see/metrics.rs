@@ -12,6 +12,7 @@ use tenure_core::event::EventBus;
 use tenure_core::hook;
 use tenure_core::model::{Cost, ModelErrorKind, ModelResponse, Usage};
 use tenure_core::tool::{FnTool, ToolOutput, ToolSpec};
+use tenure_hooks::calls::{Fallback, Retry};
 use tenure_hooks::ready::{self, Bench};
 use tenure_hooks::see::Metrics;
 use tenure_models::{Passthrough, Scripted};
@@ -127,6 +128,53 @@ async fn hooks_that_fail_and_questions_that_wait_are_counted() {
     let failed =
         r#"tenure_hook_failures_total{hook="broken",point="before_model",outcome="failed"} 2"#;
     assert!(text.lines().any(|line| line == failed), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_counts_for_the_model_that_gave_it_and_what_was_made_good_is_counted_too() {
+    let (metrics, bus) = (Metrics::new(), EventBus::new());
+    let own = Scripted::empty()
+        .error(ModelErrorKind::Overloaded, "busy")
+        .error(ModelErrorKind::Overloaded, "busy")
+        .error(ModelErrorKind::Timeout, "late");
+    let agent = Agent::builder("clerk")
+        .model(own)
+        .with_lifecycle(Fallback::to(Passthrough::new()))
+        .with_lifecycle(Retry::new().attempts(3))
+        .with_lifecycle(metrics.clone())
+        .events(&bus)
+        .build()
+        .unwrap();
+    agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
+    let text = metrics.render();
+    for line in [
+        r#"tenure_model_calls_total{model="passthrough",outcome="ok"} 1"#,
+        r#"tenure_model_call_duration_seconds_count{model="passthrough"} 1"#,
+        r#"tenure_tokens_total{model="passthrough",kind="input"} 1"#,
+        r#"tenure_model_retries_total{model="scripted",kind="overloaded"} 2"#,
+        r#"tenure_model_retries_total{model="scripted",kind="timeout"} 1"#,
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} in:\n{text}");
+    }
+    let of_own = text.lines().filter(|line| line.contains(r#"model="scripted""#));
+    assert!(of_own.clone().all(|line| line.starts_with("tenure_model_retries_total")), "{text}");
+}
+
+#[tokio::test]
+async fn only_retries_and_fallbacks_of_models_count_as_such() {
+    let (metrics, bus) = (Metrics::new(), EventBus::new());
+    let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(metrics.clone());
+    let agent = agent.events(&bus).build().unwrap();
+    agent.startup().await.unwrap();
+    agent.announce("retry", || json!({ "kind": "overloaded" }));
+    agent.announce("retry", || json!({ "model": "m", "kind": "made up" }));
+    agent.announce("other", || json!({ "model": "m", "kind": "overloaded" }));
+    agent.announce("fallback", || json!({ "from": "m", "to": "n", "kind": "other" }));
+    agent.shutdown().await;
+    let text = metrics.render();
+    let counted: Vec<_> =
+        text.lines().filter(|line| line.starts_with("tenure_model_retries_total")).collect();
+    assert_eq!(counted, [r#"tenure_model_retries_total{model="m",kind="model"} 1"#]);
 }
 
 #[tokio::test]

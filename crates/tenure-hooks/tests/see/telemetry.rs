@@ -11,8 +11,9 @@ use tenure_core::chat::Chat;
 use tenure_core::context::ExecutionContext;
 use tenure_core::event::EventBus;
 use tenure_core::hook::{self, Policy};
-use tenure_core::model::{Cost, ModelResponse, Usage};
+use tenure_core::model::{Cost, ModelErrorKind, ModelResponse, Usage};
 use tenure_core::tool::{FnTool, ToolSpec};
+use tenure_hooks::calls::Fallback;
 use tenure_hooks::see::Telemetry;
 use tenure_models::{Passthrough, Scripted};
 
@@ -183,6 +184,32 @@ async fn metrics_are_those_of_the_conventions_and_our_own() {
         use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
         assert_eq!(point.value, Some(Value::AsInt(0)), "{point:?}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_counts_for_the_model_that_gave_it() {
+    let receiver = Receiver::start();
+    let own = Scripted::empty().error(ModelErrorKind::Overloaded, "busy");
+    let agent = Agent::builder("a")
+        .model(own)
+        .with_lifecycle(Telemetry::new().endpoint(receiver.url()))
+        .with_lifecycle(Fallback::to(Passthrough::new()));
+    let agent = agent.build().unwrap();
+    agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
+    let metrics = receiver.metrics();
+    for name in ["gen_ai.client.token.usage", "gen_ai.client.operation.duration"] {
+        let found = metrics.iter().find(|metric| metric.name == name).expect(name);
+        let Some(Data::Histogram(points)) = &found.data else { panic!("{found:?}") };
+        assert!(!points.data_points.is_empty());
+        for point in &points.data_points {
+            let model = said(&point.attributes, "gen_ai.request.model");
+            assert_eq!(model.as_deref(), Some("passthrough"), "{name}");
+        }
+    }
+    // The span says both.
+    let chat = receiver.span("chat scripted");
+    assert_eq!(said(&chat.attributes, "gen_ai.request.model").as_deref(), Some("scripted"));
+    assert_eq!(said(&chat.attributes, "gen_ai.response.model").as_deref(), Some("passthrough"));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::hook;
-use tenure_core::model::ModelErrorKind;
+use tenure_core::model::{Model as _, ModelErrorKind};
 use tenure_core::tool::{FnTool, ToolSpec};
 use tenure_models::Script;
 
@@ -205,4 +205,11 @@ fn what_is_wrong_with_a_script_is_said_with_its_place() {
         let error = Script::from_json(&script).expect_err("a bad script");
         assert_eq!(error.to_string(), message, "{script}");
     }
+}
+
+#[test]
+fn scripts_are_told_apart_by_their_names() {
+    let script = Script::from_json(&json!(["x"])).expect("a good script");
+    assert_eq!(script.name(), "script");
+    assert_eq!(script.named("script:up.yaml").name(), "script:up.yaml");
 }

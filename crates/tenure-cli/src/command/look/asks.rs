@@ -4,6 +4,7 @@ use super::place::Place;
 use super::words::{ago, length, stamp, wanted};
 use crate::args::Asks;
 use crate::exit::Exit;
+use crate::terminal::question::Allowed;
 use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, WARN, paint};
 use crate::terminal::text::{clean_block, clean_line, exact, fit, wrap};
@@ -60,6 +61,9 @@ fn block(place: &Place, ask: &AskInfo, now: SystemTime) -> String {
     }
     if let Some(form) = &ask.form {
         lines.push(fit(&format!("  form {}", exact(&form.to_string())), width));
+    }
+    if ask.status == AskStatus::Open && ask.is_approval() {
+        lines.push(format!("  decide: {}", Allowed::of(ask.form.as_ref()).names()));
     }
     lines.push(format!("  {}", state(ask, now)));
     if ask.status == AskStatus::Open

@@ -2,6 +2,7 @@
 
 use super::input::WORKFLOW;
 use crate::exit::Exit;
+use crate::terminal::question::Allowed;
 use crate::terminal::text::{clean_line, fit};
 use serde_json::{Value, json};
 use tenure_core::RunId;
@@ -124,7 +125,23 @@ pub(super) fn asks(ask: &AskInfo) -> String {
 pub(super) fn how_to_answer(ask: &AskInfo, option: &str) -> String {
     let (id, option) = (&ask.id, option);
     match ask.is_approval() {
-        true => format!("answer: tenure answer {id} approve{option}   (or: reject, edit, respond)"),
+        true => {
+            let allowed = Allowed::of(ask.form.as_ref());
+            let names = ["approve", "reject", "edit", "respond"];
+            let mut names = names.into_iter().filter(|name| allowed.has(name));
+            let first = match names.next() {
+                Some("edit") => "edit JSON",
+                Some("respond") => "respond TEXT",
+                Some(name) => name,
+                None => "",
+            };
+            let rest: Vec<&str> = names.collect();
+            let or = match rest.is_empty() {
+                true => String::new(),
+                false => format!("   (or: {})", rest.join(", ")),
+            };
+            format!("answer: tenure answer {id} {first}{option}{or}")
+        }
         false => format!("answer: tenure answer {id} respond TEXT{option}"),
     }
 }

@@ -105,7 +105,8 @@ impl Chat {
             (false, false) => EventLines::Messages,
         };
         let (screen, stopper) = (Screen::new(progress, events), Stopper::default());
-        let asker = asker(screen.clone(), stopper.clone(), &view.yes);
+        // A person's turn pauses the chat where nobody is here: it can be gone on with later.
+        let asker = asker(screen.clone(), stopper.clone(), &view.yes).put_off();
         let unanswered = asker.unanswered();
         let (clock, bus) = (Clock::default(), EventBus::new());
         let file = opened.loaded.workflow.clone();

@@ -70,6 +70,8 @@ pub(crate) struct TerminalAsker {
     unanswered: Arc<AtomicBool>,
     /// Whether questions are left open where nobody is here to answer them.
     leaves_open: bool,
+    /// Whether what needs a person is put off where nobody is here, instead of denied.
+    puts_off: bool,
     /// How many questions wait, the one on the screen included.
     waiting: AtomicUsize,
 }
@@ -79,12 +81,19 @@ impl TerminalAsker {
     /// the run.
     pub(crate) fn new(screen: Screen, stopper: Stopper) -> Self {
         let (unanswered, waiting) = (Arc::default(), AtomicUsize::new(0));
-        Self { screen, stopper, unanswered, leaves_open: false, waiting }
+        Self { screen, stopper, unanswered, leaves_open: false, puts_off: false, waiting }
     }
 
     /// Where nobody is here to answer them, questions are left open for somebody elsewhere.
     pub(crate) fn left_open(mut self) -> Self {
         self.leaves_open = true;
+        self
+    }
+
+    /// Where nobody is here, whoever can wait for a person does: the question is not put at all. One
+    /// that is put all the same is denied.
+    pub(crate) fn put_off(mut self) -> Self {
+        self.puts_off = true;
         self
     }
 
@@ -140,10 +149,10 @@ impl Asker for TerminalAsker {
         answer
     }
 
-    /// Where nobody is here, a question that is not left open is answered all the same: with a no that
-    /// counts, because the run then ends as denied.
+    /// Where nobody is here, a question that is neither left open nor put off is answered all the
+    /// same: with a no that counts, because the run then ends as denied.
     fn is_there(&self) -> bool {
-        is_anybody_there() || !self.leaves_open
+        is_anybody_there() || !(self.leaves_open || self.puts_off)
     }
 }
 

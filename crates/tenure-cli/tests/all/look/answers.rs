@@ -70,7 +70,9 @@ fn a_decision_that_the_question_does_not_allow_is_refused() {
     );
     let sandbox = super::clerk();
     sandbox.write("clerk.md", &card);
-    sandbox.run(super::RUN).exits(7);
+    let ran = sandbox.run(super::RUN).exits(7).says(" approve   (or: reject)\n");
+    assert!(!ran.stderr.contains("respond") && !ran.stderr.contains("edit"), "{ran}");
+    sandbox.run(&["asks"]).exits(0).prints("  decide: approve or reject\n");
     let asks = sandbox.run(&["asks", "--json"]).exits(0).json_lines();
     let id = asks[0]["id"].as_str().expect("an id");
     let ran = sandbox.run(&["answer", id, "respond", "x"]).exits(1);
@@ -81,6 +83,29 @@ fn a_decision_that_the_question_does_not_allow_is_refused() {
     sandbox.run(&["answer", id]).exits(2).says("behind the id: approve or reject");
     sandbox.run(&["answer", id, "approve"]).exits(0);
     assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: written\n");
+}
+
+#[test]
+fn only_what_is_allowed_is_offered() {
+    for (allowed, offered, decide) in [
+        ("[approve, edit, reject]", " approve   (or: reject, edit)\n", "approve, edit or reject"),
+        ("[reject]", " reject\n", "reject"),
+        ("[respond, edit]", " edit JSON   (or: respond)\n", "edit or respond"),
+        ("[respond]", " respond TEXT\n", "respond"),
+    ] {
+        let rule = format!("write_note: {{ allowed_decisions: {allowed} }}");
+        let card = super::CARD.replace(
+            "  - { on: wrap_tool_call, run: hooks.py:approve, policy: deny }\n",
+            &format!("  - {{ use: approval, with: {{ tools: {{ {rule} }} }} }}\n"),
+        );
+        let sandbox = super::clerk();
+        sandbox.write("clerk.md", &card);
+        sandbox.run(super::RUN).exits(7).says(offered);
+        sandbox.run(&["asks"]).exits(0).prints(&format!("  decide: {decide}\n"));
+    }
+    let (sandbox, ask) = waiting();
+    let ran = sandbox.run(RESUME).exits(7);
+    ran.says(&format!("tenure answer {ask} approve   (or: reject, edit, respond)\n"));
 }
 
 #[test]

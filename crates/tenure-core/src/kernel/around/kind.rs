@@ -47,6 +47,11 @@ pub trait Kind: Sized + Send + Sync + 'static {
         Ok(())
     }
 
+    /// A wrap that works on a copy of the request is over: what was decided further in and whoever
+    /// stands around it may want to know.
+    #[doc(hidden)]
+    fn tells(_request: &mut Self::Request, _copy: &Self::Request) {}
+
     /// The effect itself has answered; a wrap may still throw the answer away.
     #[doc(hidden)]
     #[inline]
@@ -92,6 +97,10 @@ impl Kind for ModelKind {
     }
 
     #[inline]
+    fn tells(request: &mut ModelRequest, copy: &ModelRequest) {
+        request.choose_as(copy);
+    }
+
     fn settle(ended: LeafEnd<Self>) -> Result<ModelResponse, Error> {
         match ended {
             Ok(Ok(Ok(response))) => Ok(response),

@@ -209,6 +209,9 @@ impl<'a, K: Kind> Next<'a, K> {
             (result, last)
         };
         begun.ended(|| ended(result.as_ref().map_or_else(Settled::outcome, |_| Outcome::Ok)));
+        if let (Some(copy), Some(_)) = (&copy, &last) {
+            K::tells(request, copy);
+        }
         match result {
             Ok(response) if !entry.observes => Ok(response),
             Err(Settled::Passed(error)) if !entry.observes => Err(error),

@@ -13,7 +13,8 @@ use tenure_core::hook::{IntoRegistration, Registration};
 pub(in crate::guard) struct BudgetOptions {
     /// What one run may take: one request to the agent.
     run: AmountOptions,
-    /// What one thread may take: all runs of the instance's conversation, or of its chat.
+    /// What one thread may take: all runs of this agent's conversation, or, in a chat, its own turns
+    /// there. For all agents of a chat together, limit the `day`.
     thread: AmountOptions,
     /// What all agents together may take in a day (UTC) whose budgets have the same `name`.
     day: AmountOptions,

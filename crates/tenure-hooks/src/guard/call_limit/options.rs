@@ -29,7 +29,7 @@ pub(in crate::guard) struct CallLimitOptions {
 struct MostOptions {
     /// In one run: one request to the agent.
     run: Option<u64>,
-    /// In one thread: all runs of the instance's conversation, or of the chat that it is part of.
+    /// In one thread: all runs of this agent's conversation, or, in a chat, its own turns there.
     thread: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ struct ConditionOptions {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 enum OneOrMany {
     One(String),
     Many(Vec<String>),

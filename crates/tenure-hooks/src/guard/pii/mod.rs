@@ -1,6 +1,7 @@
 //! Personal data and secrets: found, and kept from where they should not go.
 
 mod detector;
+mod fold;
 pub(super) mod leaves;
 mod options;
 mod personal;
@@ -36,7 +37,9 @@ use tenure_macros::lifecycle;
 /// answer: redacted, masked, hashed, or refused. It is a guard: where it fails, nothing passes.
 ///
 /// Without a choice of detectors everything is looked for but web addresses. While an answer is
-/// streamed, its text flows up to where something may begin that has to be taken out.
+/// streamed, its text flows up to where something may begin that has to be taken out. What is written
+/// in other forms is found as well: in full-width characters, in the digits of other scripts, and with
+/// signs of no width in it.
 ///
 /// ```
 /// use tenure_core::agent::Agent;

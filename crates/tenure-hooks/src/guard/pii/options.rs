@@ -3,7 +3,7 @@
 use super::{Custom, Detector, Pii, Strategy};
 use crate::ready::{About, Makings, Options, Pattern, Refusal};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tenure_core::hook::{IntoRegistration, Registration};
 
@@ -43,7 +43,7 @@ struct OwnPattern {
 }
 
 /// Where it is looked.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Place {
     /// What enters the agent.

@@ -1,6 +1,7 @@
 //! What is found in a text, and what becomes of it.
 
 use super::detector::{Detector, Strategy};
+use super::fold::{Folded, folds, plain};
 use super::leaves::{self, Quiet};
 use super::quick::Made;
 use super::secret::{self, REACH};
@@ -92,23 +93,23 @@ pub(super) type Counts = BTreeMap<String, usize>;
 pub(super) struct Blocked(pub(super) String);
 
 impl Scanner {
-    /// Everything that begins at `from` or behind it. What overlaps is one: the strictest strategy
-    /// counts for all of it, and of several rules with that the longest match, then the earliest.
-    pub(super) fn hits(&self, text: &str, from: usize) -> Vec<Hit> {
+    /// Everything in a text.
+    pub(super) fn all(&self, text: &str) -> Vec<Hit> {
+        self.hits(text, Folded::of(text).as_ref(), 0)
+    }
+
+    /// Everything that begins at `from` or behind it, in the text or in its plain copy. What overlaps
+    /// is one: the strictest strategy counts for all of it, and of several rules with that the longest
+    /// match, then the earliest.
+    pub(super) fn hits(&self, text: &str, folded: Option<&Folded>, from: usize) -> Vec<Hit> {
         let mut found: Vec<Hit> = Vec::new();
-        // What tells that something begins at `from` may stand before it.
-        let made = Made::of(&text.as_bytes()[from.saturating_sub(REACH)..]);
-        for (rule, Rule { source, .. }) in self.rules.iter().enumerate() {
-            let mut take = |start, end| found.push(Hit { start, end, rule, whole: true });
-            match source {
-                Source::Known(detector) if !made.may_have(*detector) => {}
-                Source::Known(detector) => detector.find(text, from, &mut take),
-                Source::Own(custom) => {
-                    let input = Input::new(text).span(from..text.len());
-                    let matches = custom.regex.find_iter(input);
-                    matches.filter(|it| !it.is_empty()).for_each(|it| take(it.start(), it.end()));
-                }
-            }
+        self.look(text, from, |hit| found.push(hit));
+        // Not instead: what ends at a sign that nobody sees may go on in the copy, as something else.
+        if let Some(folded) = folded {
+            self.look(folded.text(), folded.place(from), |hit| {
+                let (start, end) = (folded.start(hit.start), folded.end(hit.end));
+                found.push(Hit { start, end, ..hit });
+            });
         }
         found.sort_by_key(|hit| (hit.start, usize::MAX - hit.end, hit.rule));
         let mut joined: Vec<(Hit, Hit)> = Vec::new();
@@ -131,6 +132,24 @@ impl Scanner {
         joined.into_iter().map(one).collect()
     }
 
+    /// Every match of every rule that begins at `from` or behind it.
+    fn look(&self, text: &str, from: usize, mut found: impl FnMut(Hit)) {
+        // What tells that something begins at `from` may stand before it.
+        let made = Made::of(&text.as_bytes()[from.saturating_sub(REACH)..]);
+        for (rule, Rule { source, .. }) in self.rules.iter().enumerate() {
+            let mut take = |start, end| found(Hit { start, end, rule, whole: true });
+            match source {
+                Source::Known(detector) if !made.may_have(*detector) => {}
+                Source::Known(detector) => detector.find(text, from, &mut take),
+                Source::Own(custom) => {
+                    let input = Input::new(text).span(from..text.len());
+                    let matches = custom.regex.find_iter(input);
+                    matches.filter(|it| !it.is_empty()).for_each(|it| take(it.start(), it.end()));
+                }
+            }
+        }
+    }
+
     /// The rule that decides about a hit.
     pub(super) fn rule(&self, hit: &Hit) -> &Rule {
         &self.rules[hit.rule]
@@ -141,7 +160,7 @@ impl Scanner {
         let value = &text[hit.start..hit.end];
         let rule = self.rule(hit);
         match (rule.strategy, &rule.source) {
-            (Strategy::Mask, Source::Known(detector)) if hit.whole => detector.mask(value),
+            (Strategy::Mask, Source::Known(detector)) if hit.whole => detector.mask(&plain(value)),
             (Strategy::Mask, _) => "****".to_owned(),
             (Strategy::Hash, _) => self.hashed(rule.name(), value),
             (Strategy::Redact | Strategy::Block, _) => {
@@ -150,18 +169,19 @@ impl Scanner {
         }
     }
 
+    /// The same for the same value, in whatever form it is written.
     fn hashed(&self, name: &str, value: &str) -> String {
         let mut hash = Sha256::new();
         hash.update(self.salt.as_bytes());
         hash.update([0]);
-        hash.update(value.as_bytes());
+        hash.update(plain(value).as_bytes());
         let hash: String = hash.finalize().iter().take(6).map(|it| format!("{it:02x}")).collect();
         format!("<{name}_hash:{hash}>")
     }
 
     /// The text as it may go on; `None` if that is as it is.
     pub(super) fn clean(&self, text: &str, counts: &mut Counts) -> Result<Option<String>, Blocked> {
-        let hits = self.hits(text, 0);
+        let hits = self.all(text);
         if hits.is_empty() {
             return Ok(None);
         }
@@ -230,7 +250,7 @@ impl Scanner {
             }
             // A password is known by the name that it has.
             if let Value::String(text) = value
-                && secret::is_secret_name(name.as_bytes())
+                && secret::is_secret_name(plain(name).as_bytes())
                 && let Some(clean) = self.clean_password(text, counts)?
             {
                 *text = clean;
@@ -251,7 +271,8 @@ impl Scanner {
     fn clean_password(&self, text: &str, counts: &mut Counts) -> Result<Option<String>, Blocked> {
         let is_it = |rule: &Rule| matches!(rule.source, Source::Known(Detector::Password));
         let Some(rule) = self.rules.iter().position(is_it) else { return Ok(None) };
-        if !secret::is_secret_value(text.as_bytes()) {
+        let is_secret = |text: &str| secret::is_secret_value(text.as_bytes());
+        if !is_secret(text) && !is_secret(&plain(text)) {
             return Ok(None);
         }
         let hit = Hit { start: 0, end: text.len(), rule, whole: true };
@@ -287,7 +308,7 @@ impl Quiet for Scanner {
         self.rules.iter().all(|rule| match &rule.source {
             Source::Known(detector) => !made.may_have(*detector),
             Source::Own(_) => false,
-        })
+        }) && !folds(text)
     }
 
     fn is_quiet_name(&self, name: &str) -> bool {

@@ -1,3 +1,5 @@
+mod fold;
+
 use super::detector::{Detector, Strategy};
 use super::scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
 use super::stream::Filter;
@@ -224,16 +226,20 @@ fn no_text_takes_long() {
         "bearer ",
         "www.",
         "é",
+        "\u{200b}",
+        "a\u{200b}@",
+        "ａ＠ｂ．",
+        "４-",
     ] {
         let text = long(part);
         let begun = Instant::now();
-        let _ = redact.hits(&text, 0);
+        let _ = redact.all(&text);
         let took = begun.elapsed();
         assert!(took < Duration::from_secs(20), "{part}: {took:?}");
     }
     let text = "Dear Ann, write to ann@example.org or call +41 44 668 18 00. ".repeat(17_000);
     let begun = Instant::now();
-    assert_eq!(redact.hits(&text, 0).len(), 34_000);
+    assert_eq!(redact.all(&text).len(), 34_000);
     assert!(text.len() > 1_000_000 && begun.elapsed() < Duration::from_secs(20));
     // The same while it is made, in pieces; and with patterns of one's own.
     let redact = with_own(Strategy::Redact);

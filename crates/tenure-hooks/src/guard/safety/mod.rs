@@ -10,7 +10,7 @@ use super::pii::leaves::{Quiet, all_quiet, value_is_quiet};
 use judge::{Judge, PROMPT};
 use regex_automata::meta::Regex;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use tenure_macros::lifecycle;
 use words::{Lists, looks_like_orders};
 
 /// What follows when something must not be said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUnsafe {
     /// The turn ends as denied, with the reason.
@@ -42,7 +42,7 @@ pub enum OnUnsafe {
 }
 
 /// What is done with a tool result that looks like orders to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Injection {
     /// It is said in front of the result.

@@ -161,5 +161,7 @@ fn must_be_there(agent: &str, makings: &dyn Makings) -> Result<(), String> {
     if agents.iter().any(|known| known == agent) {
         return Ok(());
     }
-    Err(format!("there is no agent `{agent}` among those that are loaded: {}", agents.join(", ")))
+    let more = makings.more_agents().map(|help| format!("; {help}")).unwrap_or_default();
+    let agents = agents.join(", ");
+    Err(format!("there is no agent `{agent}` among those that are loaded: {agents}{more}"))
 }

@@ -25,7 +25,7 @@ use tenure_core::{Error, NextTool};
 use tenure_macros::lifecycle;
 
 /// What follows when a call is rejected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnReject {
     /// The model reads why, and goes on.
@@ -36,7 +36,7 @@ pub enum OnReject {
 }
 
 /// For how long an approval counts for the same tool with the same arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Remember {
     /// For the run.

@@ -3,10 +3,12 @@
 use super::{Approval, ApprovalRule, Decision, OnReject, Remember};
 use crate::ready::{About, Makings, Options, Refusal, Time};
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use tenure_core::hook::{IntoRegistration, Registration};
 
 /// What `approval` takes by `with`.
@@ -72,19 +74,32 @@ impl Default for RuleOptions {
 
 impl<'de> Deserialize<'de> for OnTool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(whether) => Ok(Self::Whether(whether)),
-            rule @ Value::Object(_) => {
-                serde_json::from_value(rule).map(Self::Rule).map_err(D::Error::custom)
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = OnTool;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or a table")
             }
-            other => Err(D::Error::custom(format!("`{other}` is neither true, false nor a table"))),
+
+            fn visit_bool<E: de::Error>(self, whether: bool) -> Result<OnTool, E> {
+                Ok(OnTool::Whether(whether))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<OnTool, A::Error> {
+                let rule = RuleOptions::deserialize(MapAccessDeserializer::new(table))?;
+                Ok(OnTool::Rule(Box::new(rule)))
+            }
         }
+
+        deserializer.deserialize_any(Either)
     }
 }
 
 /// Whether approvals are remembered.
-#[derive(Clone, Copy, JsonSchema)]
-#[schemars(untagged)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(untagged)]
 #[allow(dead_code, reason = "the schema is made of it")]
 enum RememberOption {
     /// They are not.
@@ -95,13 +110,28 @@ enum RememberOption {
 
 impl<'de> Deserialize<'de> for RememberOption {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::Bool(false) => Ok(Self::No(false)),
-            Value::Bool(true) => {
-                Err(D::Error::custom("say for how long: `for_run` or `for_thread`"))
+        struct Span;
+
+        impl Visitor<'_> for Span {
+            type Value = RememberOption;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("false, `for_run` or `for_thread`")
             }
-            span => serde_json::from_value(span).map(Self::Span).map_err(D::Error::custom),
+
+            fn visit_bool<E: de::Error>(self, whether: bool) -> Result<RememberOption, E> {
+                match whether {
+                    false => Ok(RememberOption::No(false)),
+                    true => Err(E::custom("say for how long: `for_run` or `for_thread`")),
+                }
+            }
+
+            fn visit_str<E: de::Error>(self, span: &str) -> Result<RememberOption, E> {
+                Remember::deserialize(span.into_deserializer()).map(RememberOption::Span)
+            }
         }
+
+        deserializer.deserialize_any(Span)
     }
 }
 

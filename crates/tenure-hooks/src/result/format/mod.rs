@@ -6,7 +6,7 @@ mod plain;
 
 use crate::ready::{About, Makings, Options, Refusal};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tenure_core::context::TurnCx;
 use tenure_core::drive::TurnEnd;
@@ -37,7 +37,7 @@ pub struct Format {
     pretty: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Form {
     /// JSON: the answer with the agent's name and what it cost.

@@ -8,7 +8,7 @@ use super::seen::{around, lock};
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
 use line::{Line, Lines};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -69,7 +69,9 @@ pub struct StructuredLog {
 }
 
 /// How much a line matters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 enum Level {
     #[default]
@@ -230,7 +232,7 @@ impl fmt::Debug for StructuredLog {
 }
 
 /// Where lines go.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum To {
     #[default]

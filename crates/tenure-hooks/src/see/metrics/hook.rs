@@ -1,7 +1,7 @@
 //! The points at which something is counted.
 
 use super::super::pump::Brought;
-use super::super::seen::{failure, lock, model_name, status};
+use super::super::seen::{failed_attempt, failure, lock, model_name, status};
 use super::Center;
 use super::numbers::{Came, OfAgent};
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ impl AgentLifecycle for Count {
     }
 }
 
-/// Counts what only events tell: hooks that failed, and questions.
+/// Counts what only events tell: hooks that failed, attempts that were made again, and questions.
 fn handler(center: &Arc<Center>) -> impl FnMut(Brought<'_>) -> bool + Send + 'static {
     let center: Weak<Center> = Arc::downgrade(center);
     let mut open = Questions::default();
@@ -118,6 +118,12 @@ impl Center {
         match &event.kind {
             EventKind::HookEnded { hook, point, outcome, .. } if !outcome.is_ok() => {
                 self.numbers.hook_failed(hook, point.as_str(), outcome.as_str());
+            }
+            EventKind::Announced { name, data } => {
+                if let Some(failed) = failed_attempt(name, data) {
+                    self.numbers.retried(failed.model, failed.kind);
+                }
+                return;
             }
             EventKind::Asked { ask, .. } => {
                 open.insert(ask.clone(), event.instance);

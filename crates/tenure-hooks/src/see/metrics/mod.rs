@@ -29,8 +29,8 @@ const MOST_NAMES: usize = 200;
 /// How long an end waits for events that are still under way.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Metrics for Prometheus: turns, model calls, tokens, cost, tool calls, hooks that failed, and
-/// questions that wait.
+/// Metrics for Prometheus: turns, model calls, retries, tokens, cost, tool calls, hooks that failed,
+/// and questions that wait.
 ///
 /// | metric | labels |
 /// |---|---|
@@ -39,6 +39,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// | `tenure_turns_running` | `agent` |
 /// | `tenure_model_calls_total` | `model`, `outcome` |
 /// | `tenure_model_call_duration_seconds` | `model` |
+/// | `tenure_model_retries_total` | `model`, `kind`: the failure |
 /// | `tenure_tokens_total` | `model`, `kind`: input, output, cached, reasoning |
 /// | `tenure_cost_usd_total` | `model` |
 /// | `tenure_unpriced_model_calls_total` | `model` |
@@ -47,8 +48,12 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// | `tenure_hook_failures_total` | `hook`, `point`, `outcome` |
 /// | `tenure_asks_waiting` | |
 ///
-/// The last two are known from the agent's [events](tenure_core::event): an agent without a bus does
-/// not count there. A label has at most 200 values; what comes after them is `other`. A clone counts
+/// A model call counts once, with all of its attempts, for the model that answered in the end. What
+/// was made good further in is in `tenure_model_retries_total`: an attempt that failed, after which
+/// `retry` made another one or `fallback` asked another model.
+///
+/// Retries, failures of hooks and questions are known from the agent's [events](tenure_core::event):
+/// an agent without a bus does not count there. A label has at most 200 values; what comes after them is `other`. A clone counts
 /// as the agent that it is a clone of.
 ///
 /// Clones of one `Metrics` count together.

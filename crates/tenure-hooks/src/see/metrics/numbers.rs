@@ -45,6 +45,7 @@ pub(super) struct Numbers {
     running: Family<Labels, Gauge>,
     models: Counts,
     model_seconds: Times,
+    retries: Counts,
     tokens: Counts,
     cost: Family<Labels, Cost>,
     unpriced: Counts,
@@ -135,11 +136,26 @@ pub(super) struct OfAgent {
 /// What is counted of a model.
 struct OfModel {
     name: Arc<str>,
-    seconds: Histogram,
+    seconds: Late<Histogram>,
     ends: ByEnd,
+    retries: ByEnd,
     tokens: [Late<Counter>; 4],
     cost: Late<Cost>,
     unpriced: Late<Counter>,
+}
+
+impl OfModel {
+    fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            seconds: Late::default(),
+            ends: ByEnd::default(),
+            retries: ByEnd::default(),
+            tokens: Default::default(),
+            cost: Late::default(),
+            unpriced: Late::default(),
+        }
+    }
 }
 
 /// What is counted of a tool.
@@ -171,6 +187,7 @@ impl Numbers {
             running: Family::default(),
             models: Counts::default(),
             model_seconds: Times::new_with_constructor(seconds),
+            retries: Counts::default(),
             tokens: Counts::default(),
             cost: Family::default(),
             unpriced: Counts::default(),
@@ -187,6 +204,8 @@ impl Numbers {
         registry.register("model_calls", "Model calls, each with its attempts", it.models.clone());
         let help = "How long model calls took, in seconds";
         registry.register("model_call_duration_seconds", help, it.model_seconds.clone());
+        let help = "Attempts of model calls that failed, and were made again or by another model";
+        registry.register("model_retries", help, it.retries.clone());
         let help = "Tokens; cached ones are input too, and reasoning ones output";
         registry.register("tokens", help, it.tokens.clone());
         registry.register("cost_usd", "What model calls cost, in US dollars", it.cost.clone());
@@ -229,16 +248,9 @@ impl Numbers {
     }
 
     pub(super) fn model(&self, model: &str, came: Came, usage: Option<&Usage>) {
-        let of = self.models_of.of(model, |name| OfModel {
-            seconds: self.model_seconds.get_or_create_owned(&vec![("model", name.clone())]),
-            ends: ByEnd::default(),
-            tokens: Default::default(),
-            cost: Late::default(),
-            unpriced: Late::default(),
-            name,
-        });
+        let of = self.models_of.of(model, OfModel::new);
         let model = || ("model", of.name.clone());
-        of.seconds.observe(came.took.as_secs_f64());
+        of.seconds.get(&self.model_seconds, || vec![model()]).observe(came.took.as_secs_f64());
         if let Some(usage) = usage {
             if usage.cost.nano_usd() > 0 {
                 of.cost.get(&self.cost, || vec![model()]).inc_by(usage.cost.usd());
@@ -260,6 +272,13 @@ impl Numbers {
             }
         }
         of.ends.inc(came.to, &self.models, || vec![model(), ("outcome", came.to.into())]);
+    }
+
+    /// An attempt of a call of this model failed, and another one is made.
+    pub(super) fn retried(&self, model: &str, kind: &'static str) {
+        let of = self.models_of.of(model, OfModel::new);
+        let labels = || vec![("model", of.name.clone()), ("kind", kind.into())];
+        of.retries.inc(kind, &self.retries, labels);
     }
 
     pub(super) fn tool(&self, tool: &str, came: Came) {

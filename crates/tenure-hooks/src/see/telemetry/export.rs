@@ -3,6 +3,7 @@
 use super::super::clock::Clock;
 use super::super::seen::lock;
 use super::Config;
+use super::losses::{Losses, Watched};
 use super::meters::Meters;
 use super::names::SCHEMA;
 use opentelemetry::{InstrumentationScope, KeyValue};
@@ -15,7 +16,7 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanProcessor};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenure_core::Error;
 use tenure_http::reqwest;
@@ -38,6 +39,7 @@ pub(super) struct Exports {
     pub(super) spans: BatchSpanProcessor,
     pub(super) meters: Option<Meters>,
     pub(super) scope: InstrumentationScope,
+    pub(super) losses: Arc<Losses>,
     /// By which the times of spans are told.
     clock: Mutex<Clock>,
 }
@@ -61,11 +63,14 @@ impl Exports {
             .with_schema_url(SCHEMA)
             .build();
         let resource = resource(config);
+        let endpoints = config.endpoints();
+        let losses = Losses::new(&endpoints);
         let client = || OnRuntime {
             handle: handle.clone(),
             tasks: TaskTracker::new(),
             client: OnceLock::new(),
-            is_local: config.endpoints().iter().all(|endpoint| is_local(endpoint)),
+            is_local: endpoints.iter().all(|endpoint| is_local(endpoint)),
+            losses: losses.clone(),
         };
         let failed = |error| Error::invalid(format!("telemetry cannot be exported: {error}"));
         let retry = || RetryPolicy::recommended().with_max_retries(1);
@@ -83,9 +88,9 @@ impl Exports {
             .with_max_queue_size(SPAN_QUEUE)
             .with_scheduled_delay(SPAN_INTERVAL)
             .build();
-        let mut spans = BatchSpanProcessor::builder(exporter.build().map_err(failed)?)
-            .with_batch_config(batches)
-            .build();
+        let exporter = exporter.build().map_err(failed)?;
+        let exporter = Watched { exporter, losses: losses.clone() };
+        let mut spans = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
         spans.set_resource(&resource);
         let meters = if config.metrics {
             let mut exporter = MetricExporter::builder()
@@ -98,16 +103,16 @@ impl Exports {
             if let Some(endpoint) = &config.endpoint {
                 exporter = exporter.with_endpoint(signal(endpoint, "metrics"));
             }
-            let reader = PeriodicReader::builder(exporter.build().map_err(failed)?)
-                .with_interval(config.interval)
-                .build();
+            let exporter = exporter.build().map_err(failed)?;
+            let exporter = Watched { exporter, losses: losses.clone() };
+            let reader = PeriodicReader::builder(exporter).with_interval(config.interval).build();
             let provider =
                 SdkMeterProvider::builder().with_reader(reader).with_resource(resource).build();
             Some(Meters::new(provider, &scope))
         } else {
             None
         };
-        Ok(Self { spans, meters, scope, clock: Mutex::new(Clock::now()) })
+        Ok(Self { spans, meters, scope, losses, clock: Mutex::new(Clock::now()) })
     }
 }
 
@@ -166,6 +171,7 @@ struct OnRuntime {
     tasks: TaskTracker,
     client: OnceLock<Result<reqwest::Client, String>>,
     is_local: bool,
+    losses: Arc<Losses>,
 }
 
 impl OnRuntime {
@@ -189,7 +195,7 @@ impl fmt::Debug for OnRuntime {
 #[async_trait::async_trait]
 impl HttpClient for OnRuntime {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let client = self.client()?;
+        let client = self.client().inspect_err(|error| self.losses.because(&**error))?;
         let sending = async move {
             let (head, body) = request.into_parts();
             let mut sent = client
@@ -212,6 +218,14 @@ impl HttpClient for OnRuntime {
             }
             Ok::<_, HttpError>(answer.body(Bytes::from(body))?)
         };
-        self.tasks.spawn_on(sending, &self.handle).await?
+        let sent = self.tasks.spawn_on(sending, &self.handle).await?;
+        match &sent {
+            Err(error) => self.losses.because(&**error),
+            Ok(answer) if !answer.status().is_success() => {
+                self.losses.reason(format!("it answered {}", answer.status()));
+            }
+            Ok(_) => {}
+        }
+        sent
     }
 }

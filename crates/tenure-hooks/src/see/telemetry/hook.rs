@@ -9,7 +9,7 @@ use super::names::{CONVERSATION, OPERATION, WORKFLOW};
 use super::pipe::{Chat, Turn};
 use super::records::{Asked, AskedContent, TurnSaid};
 use super::span::{Failed, Over, outcome};
-use super::{Config, Live, Pipeline};
+use super::{Config, KIND, Live, Pipeline};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::SpanKind;
 use std::future::poll_fn;
@@ -19,6 +19,7 @@ use std::time::{Instant, SystemTime};
 use tenure_core::chat::ChatEnd;
 use tenure_core::context::{ChatCx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
+use tenure_core::event::LogStream;
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
 use tenure_core::message::ToolStatus;
 use tenure_core::model::{ModelRequest, ModelResponse};
@@ -53,7 +54,10 @@ impl AgentLifecycle for Watch {
             pipe.gone(cx.instance_id());
         }
         if let Some(pipe) = self.live.leave(cx.instance_id()) {
-            pipe.close().await;
+            // It is nobody's failure, and still somebody should know.
+            if let Some(lost) = pipe.close().await {
+                cx.log(KIND, LogStream::Host, &lost);
+            }
         }
         Ok(())
     }

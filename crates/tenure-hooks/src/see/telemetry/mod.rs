@@ -7,6 +7,7 @@ mod export;
 mod hook;
 mod ids;
 mod live;
+mod losses;
 mod meters;
 mod names;
 mod options;
@@ -55,8 +56,9 @@ type Pipeline = Arc<pipe::Pipe>;
 /// [context](tenure_core::context::ExecutionContext) has the header `traceparent`.
 ///
 /// Nothing of this can fail or slow an agent: queues are bounded, and what a receiver does not take
-/// is lost. When the last agent is gone, what is left is sent, for [so long](Telemetry::flush) at
-/// most. Clones of one telemetry share their exporters; nothing of it is global.
+/// is lost. Somebody is told of that, once: by a warning of `tracing`, and at the end by a line of the
+/// agent's [log](tenure_core::event::EventKind::Log) that says how many spans it were. When the last
+/// agent is gone, what is left is sent, for [so long](Telemetry::flush) at most. Clones of one telemetry share their exporters; nothing of it is global.
 ///
 /// ```
 /// use tenure_core::agent::Agent;

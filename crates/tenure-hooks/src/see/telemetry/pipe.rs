@@ -288,10 +288,11 @@ impl Pipe {
         self.exports.export(over);
     }
 
-    /// Exports what is left, and stops, within so much time.
-    pub(super) async fn close(self: Arc<Self>) {
+    /// Exports what is left, and stops, within so much time. Says what was lost, if anything was.
+    pub(super) async fn close(self: Arc<Self>) -> Option<String> {
         let within = self.config.flush;
         let until = Instant::now() + within;
+        self.exports.losses.ends();
         self.pumps.close(within).await;
         self.settle_all();
         let (done, wait) = tokio::sync::oneshot::channel();
@@ -314,12 +315,9 @@ impl Pipe {
                 }
                 let _ = done.send(());
             });
-        if closing.is_ok() {
-            let left = until.saturating_duration_since(Instant::now());
-            if tokio::time::timeout(left, wait).await.is_err() {
-                tracing::debug!("telemetry was not taken within {within:?}; some of it is lost");
-            }
-        }
+        let left = until.saturating_duration_since(Instant::now());
+        let in_time = closing.is_ok() && tokio::time::timeout(left, wait).await.is_ok();
+        self.exports.losses.sum((!in_time).then_some(within))
     }
 }
 

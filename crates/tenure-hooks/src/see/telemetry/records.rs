@@ -163,13 +163,19 @@ impl Exports {
 
     fn model(&self, (told, clock): (Told, Clock), call: ModelTold, texts: &Texts, with_span: bool) {
         let ModelTold { model, conversation, asked, answer } = call;
-        let (provider, model) = model_of(model, texts);
+        let (provider, model) = model_of(&model, texts);
+        let answered = answer.as_ref().map(|answer| model_of(&answer.model, texts));
         if let Some(meters) = &self.meters {
+            // An answer counts for the model that gave it, which a hook further in may have chosen.
+            let (provider, model) = match &answered {
+                Some((provider, model)) => (provider, model),
+                None => (&provider, &model),
+            };
             if let Some(answer) = &answer {
-                meters.answered(&provider, &model, &answer.usage, answer.first);
+                meters.answered(provider, model, &answer.usage, answer.first);
             }
             let kind = told.error.as_ref().map(|error| error.kind);
-            meters.model(&provider, &model, told.took, kind);
+            meters.model(provider, model, told.took, kind);
         }
         if !with_span || !told.place.sampled {
             return;
@@ -200,8 +206,7 @@ impl Exports {
             let instruction = content.instruction;
             attributes.extend(instruction.map(|said| KeyValue::new(SYSTEM_INSTRUCTIONS, said)));
         }
-        if let Some(answer) = answer {
-            let (_, answered) = model_of(answer.model, texts);
+        if let (Some(answer), Some((_, answered))) = (answer, answered) {
             attributes.push(KeyValue::new(RESPONSE_MODEL, answered));
             let reason = StringValue::from(finish_reason(answer.stop));
             let reasons = Value::Array(Array::String(vec![reason]));
@@ -266,7 +271,7 @@ impl Told {
 }
 
 /// Who provides a model, and which one it is.
-fn model_of(model: ModelName, texts: &Texts) -> (Arc<str>, Arc<str>) {
+fn model_of(model: &ModelName, texts: &Texts) -> (Arc<str>, Arc<str>) {
     let name = texts.get(model.name);
     let (provider, model_name) = match name.split_once('.') {
         Some(("gemini", model)) => ("gcp.gemini", model),
@@ -274,5 +279,5 @@ fn model_of(model: ModelName, texts: &Texts) -> (Arc<str>, Arc<str>) {
         // One that no provider has: a script, a recording.
         None => ("tenure", name),
     };
-    (provider.into(), model.wanted.unwrap_or_else(|| model_name.into()))
+    (provider.into(), model.wanted.clone().unwrap_or_else(|| model_name.into()))
 }

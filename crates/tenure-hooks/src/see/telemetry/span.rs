@@ -49,6 +49,7 @@ impl Exports {
                 Status::error(words)
             }
         };
+        self.losses.given();
         self.spans.on_end(SpanData {
             span_context: SpanContext::new(
                 place.trace.id(),
