@@ -62,9 +62,6 @@ pub(super) fn make<O: Options>(
 ) -> Result<Registration, Refusal> {
     let nothing = Value::Object(Map::new());
     let with = if with.is_null() { &nothing } else { with };
-    if !with.is_object() {
-        return Err(Refusal::new("", "`with` is a table of options"));
-    }
     let options: O = read(with, &[]).map_err(Wrong::into_refusal)?;
     options.make(makings).map(|registration| registration.kind(O::ABOUT.name))
 }

@@ -95,10 +95,23 @@ impl<'v> Deserializer<'v> for Node<'v> {
         }
     }
 
+    /// A list of its fields in their order would do for serde, and for nobody who writes a file.
+    fn deserialize_struct<V: Visitor<'v>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Wrong> {
+        match self.value {
+            Value::Array(_) => Err(Wrong::invalid_type(Unexpected::Seq, &"a table")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     forward_to_deserialize_any! {
         <V: Visitor<'v>>
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::ready::Refusal;
 use crate::words::Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,6 +52,12 @@ impl Part {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct OutcomeName(pub(super) Outcome);
+
+impl Serialize for OutcomeName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
 
 impl JsonSchema for OutcomeName {
     fn schema_name() -> Cow<'static, str> {
