@@ -1,6 +1,6 @@
 //! What a person got wrong is a typed error that says what to do, and nothing is half-started.
 
-use crate::support::{Acts, Does, Events, Log, Says, Watch, agent};
+use crate::guarantees::support::{Acts, Does, Events, Log, Says, Watch, agent};
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};

@@ -1,7 +1,7 @@
 //! Clones that work for a turn: they end before it, however it ends (G2), and what they cost is
 //! charged to it.
 
-use crate::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder, Blueprint};
 use tenure_core::clone::ChildOptions;

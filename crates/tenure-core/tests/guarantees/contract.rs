@@ -1,6 +1,6 @@
 //! The same contract for types of one's own.
 
-use crate::support::{Events, fall_over};
+use crate::guarantees::support::{Events, fall_over};
 use async_trait::async_trait;
 use std::future::pending;
 use std::sync::Mutex;

@@ -1,6 +1,6 @@
 //! Memory, resources and the last moments of an agent, on every way out.
 
-use crate::support::{Events, Fault, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{Events, Fault, Log, Saw, Says, Watch, agent};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ fn acquires(names: &'static [&'static str], released: &Released) -> impl AgentLi
                 match *name {
                     "broken" => Err("it is stuck".into()),
                     "hanging" => pending().await,
-                    "panicking" => crate::support::fall_over("the resource"),
+                    "panicking" => crate::guarantees::support::fall_over("the resource"),
                     _ => Ok(()),
                 }
             });

@@ -2,7 +2,9 @@
 //! ends once, with the right outcome, and nothing is left behind. Every cell is run with somebody
 //! listening to the events and without: hooks are called on another path then.
 
-use crate::support::{Acts, Does, Entry, Events, Fault, Held, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{
+    Acts, Does, Entry, Events, Fault, Held, Log, Saw, Says, Watch, agent,
+};
 use std::time::Duration;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::drive::TurnReport;

@@ -1,6 +1,6 @@
 //! Startup, shutdown, pause and resume: what the contract promises, for every agent.
 
-use crate::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

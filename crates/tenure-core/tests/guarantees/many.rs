@@ -1,6 +1,6 @@
 //! Ten thousand agents at once, some of them broken in every way: each start has its stop.
 
-use crate::support::{Events, Fault, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{Events, Fault, Log, Saw, Says, Watch, agent};
 use futures_util::future::join_all;
 use std::collections::HashMap;
 use std::time::Duration;

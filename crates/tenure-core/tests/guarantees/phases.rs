@@ -1,6 +1,6 @@
 //! Whatever is done to an agent, in whatever order, it goes only where the table lets it go.
 
-use crate::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{Acts, Does, Events, Fault, Log, Saw, Says, Watch, agent};
 use async_trait::async_trait;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -210,7 +210,7 @@ fn check_arrows(arrows: &[(Phase, Phase)]) {
 }
 
 /// Every attempted start has its shutdown, every entered turn its end (G1).
-fn check_pairs(entries: &[crate::support::Entry]) {
+fn check_pairs(entries: &[crate::guarantees::support::Entry]) {
     let count = |which: fn(&Saw) -> bool| entries.iter().filter(|it| which(&it.saw)).count();
     let (starts, stops) =
         (count(|it| *it == Saw::Start), count(|it| matches!(it, Saw::Shutdown(_))));

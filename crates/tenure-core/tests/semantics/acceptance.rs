@@ -1,6 +1,6 @@
 //! What is known to go wrong elsewhere, and must not here.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, Ask, PendingAsk};

@@ -1,6 +1,6 @@
 //! Cancelling with a token: whom it reaches, whom it does not, and what waiting for it costs.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! One chat is one run: its clones are handles of it, not further chats.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What hooks that live elsewhere need of the core: whose family a call belongs to, the chat's
 //! variables, lines that were printed, and the right to rewrite a conversation.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::Agent;

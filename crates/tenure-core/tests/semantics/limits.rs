@@ -1,6 +1,6 @@
 //! G4: how long a hook may take, and whose time counts.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::time::Duration;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;

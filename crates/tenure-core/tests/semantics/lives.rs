@@ -1,7 +1,7 @@
 //! G3 and G7 over several lives of a run: decisions stay decided, and what was written stays written,
 //! also where several things went on at the same time.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::Agent;

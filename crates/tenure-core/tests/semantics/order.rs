@@ -1,6 +1,6 @@
 //! In which order hooks are called, which ends run, and how decisions combine.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use tenure_core::agent::Agent;
 use tenure_core::hook::{self, After, Flow, HookAction, JumpTarget, Origin, Point, Points};
 use tenure_core::message::ToolStatus;

@@ -1,6 +1,6 @@
 //! G9: who may write which state, from hooks, from tools, and through the memory.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tenure_core::ErrorKind;

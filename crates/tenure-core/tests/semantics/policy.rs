@@ -1,6 +1,6 @@
 //! What a failing hook means, and how long a hook may take.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use tenure_core::agent::Agent;
 use tenure_core::event::EventBus;
 use tenure_core::hook::{

@@ -1,6 +1,6 @@
 //! What ready-made hooks are built on: other models, text that flows on, standing among others.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};

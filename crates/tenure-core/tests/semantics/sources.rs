@@ -1,6 +1,6 @@
 //! Tools that come and go while an agent lives.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! G7: with a step log nothing completed runs again.
 
-use crate::drive::endings::drop_after;
-use crate::support::*;
+use crate::semantics::drive::endings::drop_after;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

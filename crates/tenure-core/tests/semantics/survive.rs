@@ -1,6 +1,6 @@
 //! G1 and G7 over several lives of a run: what a process left behind, the next one finds.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::{Agent, AgentBuilder};

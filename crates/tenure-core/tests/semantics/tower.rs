@@ -1,6 +1,6 @@
 //! tower: its layers as wraps, our wraps as layers.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::future::Ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

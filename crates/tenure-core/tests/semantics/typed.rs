@@ -1,6 +1,6 @@
 //! State and memory that a hook writes as it has it, and everybody else reads as JSON.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! G10: what no hook implements costs nothing and changes nothing.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::sync::Arc;
 use tenure_core::agent::Agent;
 use tenure_core::event::{EventBus, EventKind};

@@ -1,6 +1,6 @@
 //! G9: a reducer that misbehaves, and the writes of a batch that was cut short.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};

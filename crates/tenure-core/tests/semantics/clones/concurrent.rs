@@ -1,6 +1,6 @@
 //! Two requests at once on one parent that has a child as its tool.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};

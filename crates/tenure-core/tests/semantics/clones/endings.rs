@@ -1,7 +1,7 @@
 //! G2 across a family: children end before their parents.
 
-use crate::drive::endings::drop_after;
-use crate::support::*;
+use crate::semantics::drive::endings::drop_after;
+use crate::semantics::support::*;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::EventBus;

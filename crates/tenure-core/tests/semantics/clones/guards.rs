@@ -1,6 +1,6 @@
 //! G11: a parent's guards come along and stand next to the effect.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use tenure_core::agent::Agent;
 use tenure_core::hook::{self, Point, Points, Policy};
 

@@ -1,6 +1,6 @@
 //! How a child behaves as a tool: how many, how long, and what it remembers.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tenure_core::agent::{Agent, AgentBuilder, Blueprint};
@@ -217,7 +217,7 @@ async fn usage_of_a_child_is_merged_when_the_parent_is_dropped_or_cancelled() {
             child(script([call(&["act"]), Reply::Hang])).tool(ok_tool("act")).blueprint().unwrap();
         let parent = parent(&child, ChildOptions::default(), vec![asks_child(1)]).await;
         if drops {
-            crate::drive::endings::drop_after(parent.run("go"), ms(10)).await;
+            crate::semantics::drive::endings::drop_after(parent.run("go"), ms(10)).await;
             parent.ready().await.unwrap();
         } else {
             let (result, ()) = tokio::join!(parent.run("go"), async {

@@ -1,7 +1,7 @@
 //! Asking a person, and the phases while one is asked.
 
-use crate::drive::endings::drop_after;
-use crate::support::*;
+use crate::semantics::drive::endings::drop_after;
+use crate::semantics::support::*;
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, Answered, Ask, PendingAsk};

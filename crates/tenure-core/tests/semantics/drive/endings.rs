@@ -1,6 +1,6 @@
 //! G8 on every path, and cancels that reach what they should.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The ends of a turn: dropped half way, asking a person, and within their budget.
 
-use crate::drive::endings::drop_after;
-use crate::support::*;
+use crate::semantics::drive::endings::drop_after;
+use crate::semantics::support::*;
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, Ask, PendingAsk};

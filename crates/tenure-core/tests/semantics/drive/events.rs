@@ -1,7 +1,7 @@
 //! Events: built only for listeners, paired, in order, and never in the way.
 
-use crate::drive::endings::drop_after;
-use crate::support::*;
+use crate::semantics::drive::endings::drop_after;
+use crate::semantics::support::*;
 use tenure_core::agent::Agent;
 use tenure_core::event::{EventBus, EventKind, Received};
 use tenure_core::hook::Point;

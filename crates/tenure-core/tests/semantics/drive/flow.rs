@@ -1,6 +1,6 @@
 //! Steps, usage, structured output, finishing, going on, and edits that are kept.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde::Deserialize;
 use tenure_core::agent::Agent;
 use tenure_core::hook::{self, After, Flow, Point};

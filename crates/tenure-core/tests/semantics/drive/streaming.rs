@@ -1,6 +1,6 @@
 //! Streams: the same hooks, and text that is held back for as long as it may change.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::hook::{self, After, Flow, HookAction, Point, Points};

@@ -1,6 +1,6 @@
 //! Tool calls of one response.
 
-use crate::support::*;
+use crate::semantics::support::*;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

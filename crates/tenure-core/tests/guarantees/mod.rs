@@ -1,8 +1,6 @@
 //! The guarantees, tested. Each test is named after the guarantee it is about; the clock is paused,
 //! so nothing here waits for real.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod bad_input;
 mod children;
 mod contract;
