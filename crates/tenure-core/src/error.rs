@@ -198,10 +198,20 @@ impl Error {
     }
 
     pub(crate) fn not_ready(state: AgentState, wanted: &str) -> Self {
+        let while_busy = "; wait for ready(), or use handle() for concurrent requests";
+        Self::not_ready_with(state, wanted, while_busy)
+    }
+
+    /// The same for something that does not fork: a type of one's own.
+    pub(crate) fn not_ready_alone(state: AgentState, wanted: &str) -> Self {
+        Self::not_ready_with(state, wanted, "; wait for ready()")
+    }
+
+    fn not_ready_with(state: AgentState, wanted: &str, while_busy: &str) -> Self {
         let help = match state {
             AgentState::Uninitialized => "; call startup() first",
             AgentState::Initializing => "; wait for ready()",
-            AgentState::Busy => "; wait for ready(), or use handle() for concurrent requests",
+            AgentState::Busy => while_busy,
             AgentState::Paused => "; call resume() first",
             AgentState::Error | AgentState::ShuttingDown | AgentState::Terminated => {
                 "; build a new instance"

@@ -261,7 +261,7 @@ impl AgentBuilder {
         if !problems.is_empty() {
             return Err(problems_error(&config.name, &problems));
         }
-        let model_bounds = Bounds { limit: config.limits.model, grace: Some(Duration::ZERO) };
+        let model_bounds = Bounds::effect(config.limits.model);
         Ok(Blueprint(Arc::new(BlueprintInner {
             config: Arc::new(config),
             chain: Arc::new(chain),

@@ -84,6 +84,9 @@ pub struct Limits {
     pub end: Duration,
     /// All calls at the end of a scope together. 15 s.
     pub ends: Duration,
+    /// Storing what memory has to keep, at shutdown. 5 s, and no more than half of what is left of
+    /// the shutdown's budget.
+    pub flush: Duration,
     /// The release of each resource. 5 s.
     pub release: Duration,
     /// A turn. None by default; exceeding it ends the turn as timed out.
@@ -101,6 +104,7 @@ impl Default for Limits {
             observer: Duration::from_secs(5),
             end: Duration::from_secs(5),
             ends: Duration::from_secs(15),
+            flush: Duration::from_secs(5),
             release: RELEASE_LIMIT,
             turn: None,
             model: None,
@@ -117,6 +121,7 @@ impl Limits {
             ("observer", Some(self.observer)),
             ("end", Some(self.end)),
             ("ends", Some(self.ends)),
+            ("flush", Some(self.flush)),
             ("release", Some(self.release)),
             ("turn", self.turn),
             ("model", self.model),

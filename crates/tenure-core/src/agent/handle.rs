@@ -84,7 +84,7 @@ impl Agent {
 
     /// Its numbers so far.
     pub fn metrics(&self) -> LifecycleMetrics {
-        self.inner.metrics.read()
+        self.inner.metrics.read(self.inner.cell.moves())
     }
 
     /// What its turns have cost so far, those of its clones included.
@@ -154,16 +154,12 @@ impl Agent {
 
     /// Suspends a ready agent. While it is busy this is a typed error.
     pub async fn pause(&self) -> Result<(), Error> {
-        life::pause(&self.inner.cell, &self.inner.metrics)?;
-        self.inner.operated(Phase::Idle, Phase::Paused).await;
-        Ok(())
+        self.inner.pause().await
     }
 
     /// Makes a paused agent ready again.
     pub async fn resume(&self) -> Result<(), Error> {
-        life::resume(&self.inner.cell, &self.inner.metrics)?;
-        self.inner.operated(Phase::Paused, Phase::Idle).await;
-        Ok(())
+        self.inner.resume().await
     }
 
     /// Waits until the agent is ready; fails at once if it has not been started or never will be

@@ -1,26 +1,31 @@
 //! One instance: what it is made of, and what hooks may do to it.
 
-use super::{AgentConfig, BlueprintInner, Registry};
+use super::{AgentConfig, BlueprintInner, Registry, Untold};
 use crate::ask::Asks;
 use crate::cancel::Signal;
 use crate::context::ExecutionContext;
 use crate::error::Error;
-use crate::event::{EventBus, Listening};
+use crate::event::{EventBus, EventKind, Listening, reason_of};
+use crate::hook::{FaultKind, HookError, HookFailure, Point, Points};
 use crate::id::InstanceId;
-use crate::kernel::ScopeData;
-use crate::life::{LifeCell, LifecycleConfig, Metrics};
+use crate::kernel::{ScopeData, caught};
+use crate::life::{LifeCell, LifecycleConfig, Metrics, Own};
 use crate::memory::{Found, Loaded, MemoryHandle, Search};
 use crate::message::History;
 use crate::model::Usage;
 use crate::outcome::ExitReason;
 use crate::phase::Phase;
 use crate::resource::ResourceStack;
-use crate::state::{Slot, StateStore};
+use crate::state::{Ownership, Slot, StateOwnership, StateStore};
 use crate::step::{Baseline, StepLog, StepScope};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
 
 /// One live agent. Small, because there may be many; what few of them need is in [`Extra`].
 pub(crate) struct Inner {
@@ -65,11 +70,23 @@ pub(crate) struct Extra {
     pub(crate) asks: Asks,
     pub(crate) memory: Loaded,
     pub(crate) data: ScopeData,
-    /// How many entries of the chain the instance's scope has passed.
+    /// Whether the instance's scope has begun, and not ended yet.
+    pub(crate) began: AtomicBool,
+    /// How many entries of the chain it has passed.
     pub(crate) entered: AtomicUsize,
+    /// How many of them have ended, from the last one on.
+    pub(crate) ended: AtomicUsize,
+    /// Transitions that have happened and are not told yet.
+    pub(crate) untold: Untold,
+    /// The type of one's own whose life this is, once it is held in an [`Arc`].
+    pub(crate) own: OnceLock<Weak<dyn Own>>,
+    /// Whether its `do_startup` was called, and its `do_shutdown` not yet.
+    pub(crate) own_began: AtomicBool,
+    /// Why the startup failed, for those who waited for it.
+    pub(crate) startup_error: OnceLock<Error>,
     pub(crate) registered: AtomicBool,
-    /// A failed start is being undone.
-    pub(crate) rolling_back: AtomicBool,
+    /// Since when a failed start is being undone.
+    pub(crate) rolling_back: OnceLock<Instant>,
     pub(crate) config: Mutex<Option<LifecycleConfig>>,
     pub(crate) context: OnceLock<Arc<ExecutionContext>>,
     /// Where the life of the instance is recorded, if it is part of a recorded run.
@@ -244,6 +261,21 @@ impl Inner {
         Ok(self.state_to_write()?.write(&self.blueprint.ownership, patch)?)
     }
 
+    /// Writes a value whose owner a type of one's own has named itself.
+    pub(crate) fn write_own_state(
+        &self,
+        key: &str,
+        value: Value,
+        owner: StateOwnership,
+    ) -> Result<(), Error> {
+        let ownership = &self.blueprint.ownership;
+        if owner == ownership.owner(key) {
+            return self.write_state(vec![(key.to_owned(), value)]);
+        }
+        let declared = Ownership::clone(ownership).declare(key, owner);
+        Ok(self.state_to_write()?.write(&declared, vec![(key.to_owned(), value)])?)
+    }
+
     pub(crate) fn keep_state(&self, key: &str, slot: Slot) -> Result<(), Error> {
         Ok(self.state_to_write()?.keep(&self.blueprint.ownership, key, slot)?)
     }
@@ -293,21 +325,47 @@ impl Inner {
             return Ok(());
         };
         let loaded = &self.extra().memory;
-        let changes = loaded.take();
-        if changes.is_empty() {
+        let taken = loaded.take();
+        if taken.changes.is_empty() {
             return Ok(());
         }
-        match memory.commit(self.namespace(), &self.id.to_string(), changes.clone()).await {
+        let changes = taken.changes.clone();
+        match memory.commit(self.namespace(), &self.id.to_string(), changes).await {
             Ok(kept) => {
-                loaded.stored(kept);
+                taken.stored(kept);
                 Ok(())
             }
             Err(error) => {
-                loaded.refused(changes);
                 let message = format!("memory cannot be stored: {error}");
                 Err(Error::new(crate::ErrorKind::State, message).caused_by(error))
             }
         }
+    }
+
+    /// Stores what has changed at the end of a life. Whatever memory does, this returns in time, and
+    /// what went wrong is a failure of the instance and an event.
+    pub(crate) async fn flush_memory_within(&self, left: Duration) {
+        let limit = self.config().limits.flush.min(left);
+        let flushed = {
+            let mut flush = pin!(self.flush_memory());
+            timeout(limit, poll_fn(|cx| caught(|| flush.as_mut().poll(cx)))).await
+        };
+        let error = match flushed {
+            Ok(Ok(Ok(()))) => return,
+            Ok(Ok(Err(error))) => HookError::new(error),
+            Ok(Err(panic)) => HookError::of_kind(FaultKind::Panicked, panic),
+            Err(_) => HookError::of_kind(
+                FaultKind::TimedOut,
+                format!("memory was not stored within {limit:?}"),
+            ),
+        };
+        let failure = HookFailure::new(&"memory".into(), Point::OnShutdown, &error);
+        tracing::error!(agent = self.name(), instance = %self.id, "{failure}");
+        if let Some(bus) = self.listening() {
+            let reason = reason_of(&failure.message).unwrap_or_default();
+            bus.emit(self, None, EventKind::MemoryFlushFailed { fault: failure.kind, reason });
+        }
+        self.extra().data.failures.lock().push(failure);
     }
 
     pub(crate) async fn search_memory(
@@ -336,7 +394,6 @@ impl Inner {
     /// Whether startup and shutdown have nothing to do but move the cells.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        use crate::hook::{Point, Points};
         const LOUD: Points =
             Points::NONE.with(Point::OnStart).with(Point::OnShutdown).with(Point::OnTransition);
         !self.blueprint.chain.mask.intersects(LOUD)

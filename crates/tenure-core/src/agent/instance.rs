@@ -1,44 +1,27 @@
 //! The instance scope: startup, shutdown, and what happens when nobody is left to do either.
 
-use super::Inner;
 use super::handle::WeakAgent;
+use super::{Arrow, Inner, Telling};
 use crate::BoxFuture;
-use crate::cancel::Signal;
-use crate::context::{Cx, InstanceCx, PhaseCx};
+use crate::context::{Cx, InstanceCx};
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
-use crate::hook::{Entry, HookError, Point};
-use crate::kernel::{Ends, Sequence, Site, sequence};
-use crate::life::protocol::{self, Lived};
-use crate::life::{LifeCell, LifecycleConfig, Metrics};
+use crate::hook::{Entry, FaultKind, HookError, HookFailure, Point};
+use crate::kernel::{Ends, Sequence, Site, caught, sequence};
+use crate::life::protocol::{self, Budget, Lived, StopClaim};
+use crate::life::{LifecycleConfig, Own};
 use crate::outcome::ExitReason;
-use crate::phase::Phase;
+use crate::phase::{IllegalTransition, Phase};
 use crate::state::StateOwnership;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 impl Inner {
-    /// Runs the hooks of a transition that has happened, and tells whoever listens.
-    pub(crate) async fn transitioned(
-        self: &Arc<Self>,
-        site: &Site<'_>,
-        from: Phase,
-        to: Phase,
-        reason: Option<ExitReason>,
-    ) {
-        let chain = &self.blueprint.chain;
-        // It has happened: if this is dropped in the middle of a hook, the event goes out then.
-        let _told = site.at_last(|| EventKind::PhaseEntered { from, to, reason });
-        if chain.has(Point::OnTransition) {
-            let ends = Ends::Within(self.blueprint.config.limits.ends);
-            // Transitions cannot fail: every policy there is `continue`.
-            let _ = sequence(site, chain, ends, &mut Transition { from, to }).await;
-        }
-    }
-
     pub(crate) async fn startup(
         self: &Arc<Self>,
         config: Option<LifecycleConfig>,
@@ -46,16 +29,14 @@ impl Inner {
         let own = &self.blueprint.config.lifecycle;
         config.as_ref().unwrap_or(own).check()?;
         let budget = config.as_ref().unwrap_or(own).timeout;
-        if !protocol::claim_start(self, budget).await? {
-            return Ok(());
-        }
+        let Some(claim) = protocol::claim_start(self, budget).await? else { return Ok(()) };
         self.blueprint.started_here();
         let mut starting = Starting { inner: self, over: false };
         let result = match config {
-            None => protocol::start(self, own).await,
+            None => protocol::start(self, claim, own).await,
             Some(config) => {
                 *self.extra().config.lock() = Some(config.clone());
-                protocol::start(self, &config).await
+                protocol::start(self, claim, &config).await
             }
         };
         starting.over = true;
@@ -67,9 +48,31 @@ impl Inner {
         result
     }
 
+    /// Suspends a ready agent.
+    pub(crate) async fn pause(self: &Arc<Self>) -> Result<(), Error> {
+        let arrow = Arrow::new(Phase::Idle, Phase::Paused);
+        let paused = self.transition(None, |cell| cell.pause().map(|()| arrow));
+        self.operated(paused.map_err(|from| not_now("paused when it is ready", from, arrow.to))?)
+            .await;
+        Ok(())
+    }
+
+    /// Makes a paused agent ready again.
+    pub(crate) async fn resume(self: &Arc<Self>) -> Result<(), Error> {
+        let arrow = Arrow::new(Phase::Paused, Phase::Idle);
+        let resumed = self.transition(None, |cell| cell.go(arrow.from, arrow.to).map(|()| arrow));
+        self.operated(
+            resumed.map_err(|from| not_now("resumed when it is paused", from, arrow.to))?,
+        )
+        .await;
+        Ok(())
+    }
+
     /// An operator moved life: hooks and events, and what a hook asked for.
-    pub(crate) async fn operated(self: &Arc<Self>, from: Phase, to: Phase) {
-        self.moved(from, to, None).await;
+    async fn operated(self: &Arc<Self>, telling: Option<Telling>) {
+        if let Some(telling) = telling {
+            Box::pin(telling.tell(&Site::of_instance(self, 1), None)).await;
+        }
         if self.stop_requested() {
             self.shutdown(ExitReason::Completed, None).await;
         }
@@ -78,12 +81,12 @@ impl Inner {
     /// Shuts down and waits for it. The work goes on by itself if the caller stops waiting.
     pub(crate) async fn shutdown(self: &Arc<Self>, reason: ExitReason, budget: Option<Duration>) {
         let budget = budget.unwrap_or_else(|| self.with_lifecycle_config(|config| config.timeout));
-        let Some(from) = protocol::claim_stop(self, budget).await else { return };
-        self.finish(from, reason, budget).await;
+        let Some(claim) = protocol::claim_stop(self, budget).await else { return };
+        self.finish(claim, reason, budget).await;
     }
 
     /// Why it is over: an agent that rests in the error state has its reason already.
-    fn why(&self, from: Phase, reason: ExitReason) -> ExitReason {
+    pub(crate) fn why(&self, from: Phase, reason: ExitReason) -> ExitReason {
         match (from, reason) {
             (Phase::Error, ExitReason::Completed) if self.fatal_requested() => ExitReason::Fatal,
             (Phase::Error, ExitReason::Completed) => ExitReason::StartupFailed,
@@ -92,12 +95,12 @@ impl Inner {
     }
 
     /// Ends a life that was claimed.
-    async fn finish(self: &Arc<Self>, from: Phase, reason: ExitReason, budget: Duration) {
-        let reason = self.why(from, reason);
+    async fn finish(self: &Arc<Self>, claim: StopClaim, reason: ExitReason, budget: Duration) {
+        let reason = self.why(claim.from, reason);
         if self.is_quiet() && !self.cell.is_held() {
-            protocol::finish(self, from, reason, budget).await;
+            protocol::finish(self, claim, reason, budget).await;
         } else {
-            let ending = Ending::new(self, Some(from)).run(from, reason, budget);
+            let ending = Ending::new(self).run(claim, reason, budget);
             match Handle::try_current() {
                 // The hooks of the last transition have run when this returns.
                 Ok(_) => drop(self.blueprint.tracker.spawn(ending).await),
@@ -113,14 +116,15 @@ impl Inner {
         if !resting {
             return;
         }
-        let Some(from) = protocol::try_claim_stop(self, from) else { return };
+        let Some(claim) = protocol::try_claim_stop(self, from) else { return };
         if self.is_quiet() && !self.cell.is_held() && !self.is_watched() {
             // Nothing to run and nobody to tell: it is over here and now.
             self.set_exit_reason(ExitReason::Completed);
             let _ = self.cell.go(Phase::ShuttingDown, Phase::Terminated);
+            self.cell.notify();
             return;
         }
-        self.finish_detached(from, ExitReason::Completed);
+        self.finish_detached(claim, ExitReason::Completed);
     }
 
     /// Shuts down in the background, unless it is over or on its way.
@@ -133,12 +137,31 @@ impl Inner {
     }
 
     /// Ends a life that was claimed, on the tracker.
-    pub(crate) fn finish_detached(self: &Arc<Self>, from: Phase, reason: ExitReason) {
-        let reason = self.why(from, reason);
+    fn finish_detached(self: &Arc<Self>, claim: StopClaim, reason: ExitReason) {
+        let reason = self.why(claim.from, reason);
         let budget = self.with_lifecycle_config(|config| config.timeout);
         // Where no runtime is left, the drop of the ending releases what it can, and says so.
-        let ending = Ending::new(self, Some(from)).run(from, reason, budget);
+        let ending = Ending::new(self).run(claim, reason, budget);
         self.blueprint.run_detached(ending);
+    }
+
+    /// Has a type of one's own stop. What it fails with is a failure of the instance.
+    async fn stop_own(&self, own: &dyn Own, budget: Duration) {
+        let mut stopping = own.do_shutdown(budget);
+        let error = match poll_fn(|cx| caught(|| stopping.as_mut().poll(cx))).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(panic) => HookError::of_kind(FaultKind::Panicked, panic),
+        };
+        let failure = HookFailure::new(&"do_shutdown".into(), Point::OnShutdown, &error);
+        tracing::warn!(agent = self.name(), instance = %self.id, "{failure}");
+        self.extra().data.failures.lock().push(failure);
+    }
+
+    /// What a tear-down did not come to within its budget.
+    pub(crate) fn cut_short(&self) {
+        tracing::warn!(agent = self.name(), instance = %self.id, "shutdown was cut short");
+        self.release_now();
     }
 
     /// Releases what can be released without waiting.
@@ -163,23 +186,48 @@ impl Inner {
     }
 }
 
+#[cold]
+fn not_now(rule: &str, from: Phase, to: Phase) -> Error {
+    let state = from.state();
+    let illegal = IllegalTransition { from, to };
+    let message = format!("an agent can only be {rule}, but it is {state}: {illegal}");
+    Error::new(ErrorKind::IllegalTransition, message).caused_by(illegal)
+}
+
 impl Lived for Arc<Inner> {
-    fn cell(&self) -> &LifeCell {
-        &self.cell
-    }
-
-    fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    fn signal(&self) -> &Signal {
-        &self.signal
+    fn inner(&self) -> &Arc<Inner> {
+        self
     }
 
     async fn bring_up(&self, config: &LifecycleConfig, attempt: u32) -> Result<(), Error> {
         if self.is_quiet() {
             return Ok(());
         }
+        let own = self.own();
+        self.bring_up_with(own.as_deref(), config, attempt).await
+    }
+
+    async fn tear_down(&self, reason: ExitReason, budget: Duration) {
+        if self.if_extra().is_some() {
+            let own = self.own();
+            self.tear_down_with(own.as_deref(), reason, budget).await;
+        }
+    }
+}
+
+impl Inner {
+    /// The type of one's own whose life this is, if it is one's and held in an [`Arc`].
+    fn own(&self) -> Option<Arc<dyn Own>> {
+        self.if_extra()?.own.get()?.upgrade()
+    }
+
+    /// One attempt to start, with what `own` adds to it.
+    pub(crate) async fn bring_up_with(
+        self: &Arc<Self>,
+        own: Option<&dyn Own>,
+        config: &LifecycleConfig,
+        attempt: u32,
+    ) -> Result<(), Error> {
         let extra = self.extra();
         if attempt == 1 {
             self.bury_the_dead().await?;
@@ -191,6 +239,9 @@ impl Lived for Arc<Inner> {
             registry.register(WeakAgent::of(self))?;
             extra.registered.store(true, Ordering::Release);
         }
+        // Here the scope of the instance begins; what failed before has no end.
+        extra.ended.store(0, Ordering::Release);
+        extra.began.store(true, Ordering::Release);
         let chain = &self.blueprint.chain;
         if chain.has(Point::OnStart) {
             let site = Site::of_instance(self, attempt);
@@ -198,53 +249,53 @@ impl Lived for Arc<Inner> {
             sequence(&site, chain, Ends::No, &mut start).await?;
         }
         extra.entered.store(chain.entries.len(), Ordering::Release);
-        self.recorded_as_begun(chain.entries.len()).await
+        self.recorded_as_begun(chain.entries.len()).await?;
+        if let Some(own) = own {
+            extra.own_began.store(true, Ordering::Release);
+            own.do_startup(config).await.map_err(|error| {
+                let message = error.to_string();
+                Error::new(ErrorKind::Startup, message).caused_by(error.into_source())
+            })?;
+        }
+        Ok(())
     }
 
-    async fn tear_down(&self, reason: ExitReason, budget: Duration) {
-        let Some(extra) = self.if_extra() else { return };
+    /// Undoes what was brought up, with what `own` adds to it.
+    pub(crate) async fn tear_down_with(
+        self: &Arc<Self>,
+        own: Option<&dyn Own>,
+        reason: ExitReason,
+        budget: Duration,
+    ) {
+        let extra = self.extra();
+        let started = Instant::now();
+        if let Some(own) = own
+            && extra.own_began.swap(false, Ordering::AcqRel)
+        {
+            self.stop_own(own, budget).await;
+        }
         let chain = &self.blueprint.chain;
-        if chain.has(Point::OnShutdown) {
+        if chain.has(Point::OnShutdown) && extra.began.load(Ordering::Acquire) {
             let mut site = Site::of_instance(self, 1);
             site.signal = None;
             // Each of them is called, however little time is left.
             let ends = Ends::Within(self.blueprint.config.limits.ends.min(budget));
-            let mut end = OnShutdown { entered: &extra.entered, reason };
+            let count = chain.entries.len();
+            let mut end =
+                OnShutdown { entered: &extra.entered, ended: &extra.ended, count, reason };
             // Ends are always continued; there is nothing to fail with.
             let _ = sequence(&site, chain, ends, &mut end).await;
         }
         extra.entered.store(0, Ordering::Release);
+        extra.began.store(false, Ordering::Release);
         let persists =
             self.with_lifecycle_config(|config| config.state_persistence == StateOwnership::Memory);
-        if persists && let Err(error) = self.flush_memory().await {
-            tracing::error!(agent = self.name(), instance = %self.id, "{error}");
+        if persists {
+            // What is acquired has to be released also if memory takes its time.
+            self.flush_memory_within(budget.saturating_sub(started.elapsed()) / 2).await;
         }
         self.leaked(extra.resources.release_all(self.name(), self.config().limits.release).await);
         self.release_now();
-    }
-
-    fn rolling_back(&self) {
-        self.extra().rolling_back.store(true, Ordering::Release);
-    }
-
-    fn cut_short(&self) {
-        tracing::warn!(agent = self.name(), instance = %self.id, "shutdown was cut short");
-        self.release_now();
-    }
-
-    fn ending(&self, reason: ExitReason) {
-        self.set_exit_reason(reason);
-    }
-
-    async fn moved(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
-        if self.blueprint.chain.has(Point::OnTransition) || self.is_watched() {
-            let mut site = Site::of_instance(self, 1);
-            site.signal = None;
-            Box::pin(self.transitioned(&site, from, to, reason)).await;
-        }
-        if let Some(reason) = reason.filter(|_| to == Phase::Terminated) {
-            self.recorded_as_ended(reason).await;
-        }
     }
 }
 
@@ -260,10 +311,19 @@ impl Drop for Starting<'_> {
             return;
         }
         let inner = self.inner;
-        if let Some(from) = protocol::try_claim_stop(inner, Phase::Bootstrapping) {
-            inner.finish_detached(from, ExitReason::StartupFailed);
-        } else if inner.if_extra().is_some_and(|it| it.rolling_back.load(Ordering::Acquire)) {
-            inner.blueprint.run_detached(Ending::new(inner, None).roll_back());
+        let error = Error::new(ErrorKind::Startup, "startup was dropped before it was done");
+        let _ = inner.extra().startup_error.set(error);
+        // It may be up already, and only its setup not done.
+        let is_setting_up = inner.cell.is_setting_up();
+        let from = if is_setting_up { Phase::Idle } else { Phase::Bootstrapping };
+        let claim = protocol::try_claim_stop(inner, from);
+        if is_setting_up {
+            inner.cell.release_turn();
+        }
+        if let Some(claim) = claim {
+            inner.finish_detached(claim, ExitReason::StartupFailed);
+        } else if let Some(since) = inner.extra().rolling_back.get() {
+            inner.blueprint.run_detached(Ending::new(inner).roll_back(*since));
         }
     }
 }
@@ -272,25 +332,22 @@ impl Drop for Starting<'_> {
 /// is, and the end is recorded as crashed.
 struct Ending {
     inner: Arc<Inner>,
-    /// Where it comes from, until that was told.
-    untold: Option<Phase>,
     over: bool,
 }
 
 impl Ending {
-    fn new(inner: &Arc<Inner>, untold: Option<Phase>) -> Self {
-        Self { inner: inner.clone(), untold, over: false }
+    fn new(inner: &Arc<Inner>) -> Self {
+        Self { inner: inner.clone(), over: false }
     }
 
-    async fn run(mut self, from: Phase, reason: ExitReason, budget: Duration) {
-        self.untold = None;
-        protocol::finish(&self.inner, from, reason, budget).await;
+    async fn run(mut self, claim: StopClaim, reason: ExitReason, budget: Duration) {
+        protocol::finish(&self.inner, claim, reason, budget).await;
         self.over = true;
     }
 
-    async fn roll_back(mut self) {
-        let budget = self.inner.with_lifecycle_config(|config| config.timeout);
-        protocol::roll_back(&self.inner, budget).await;
+    async fn roll_back(mut self, since: Instant) {
+        let whole = self.inner.with_lifecycle_config(|config| config.timeout);
+        protocol::roll_back(&self.inner, Budget { since, whole }).await;
         self.over = true;
     }
 }
@@ -301,22 +358,15 @@ impl Drop for Ending {
             return;
         }
         let inner = &self.inner;
-        let told = |from: Phase, to: Phase, reason: Option<ExitReason>| {
-            if let Some(bus) = inner.listening() {
-                bus.emit(inner, None, EventKind::PhaseEntered { from, to, reason });
-            }
-        };
-        if let Some(from) = self.untold.take() {
-            told(from, Phase::ShuttingDown, None);
-        }
         inner.release_now();
         if inner.cell.life() != Phase::Terminated {
             inner.set_exit_reason(ExitReason::Crashed);
         }
-        if inner.cell.go(Phase::ShuttingDown, Phase::Terminated).is_ok() {
-            inner.metrics.life_moved(2);
-            told(Phase::ShuttingDown, Phase::Terminated, Some(ExitReason::Crashed));
-        }
+        let (from, to) = (Phase::ShuttingDown, Phase::Terminated);
+        let reason = Some(ExitReason::Crashed);
+        // Dropping what is to be told tells it to listeners, and no hook can be run any more.
+        let _ =
+            inner.transition(None, |cell| cell.go(from, to).map(|()| Arrow { from, to, reason }));
     }
 }
 
@@ -350,10 +400,14 @@ impl Sequence for OnStart<'_> {
     }
 }
 
-/// Counts down as it goes, so that an end that was interrupted goes on where it stopped, and no
-/// entry is ended twice.
+/// Counts as it goes, so that an end that was interrupted goes on where it stopped, and no entry is
+/// ended twice.
 pub(super) struct OnShutdown<'a> {
     pub(super) entered: &'a AtomicUsize,
+    /// How many entries have ended, from the last one on.
+    pub(super) ended: &'a AtomicUsize,
+    /// How many there are.
+    pub(super) count: usize,
     pub(super) reason: ExitReason,
 }
 
@@ -369,37 +423,16 @@ impl Sequence for OnShutdown<'_> {
         entry.hook.on_shutdown(InstanceCx::new(cx), self.reason)
     }
 
-    fn skips(&self, place: usize, _entry: &Entry) -> bool {
-        place >= self.entered.load(Ordering::Acquire)
+    fn skips(&self, place: usize, entry: &Entry) -> bool {
+        let has_ended = place + self.ended.load(Ordering::Acquire) >= self.count;
+        has_ended || !entry.was_entered(place, self.entered.load(Ordering::Acquire), Point::OnStart)
     }
 
     fn entered(&mut self, place: usize) {
-        self.entered.store(place, Ordering::Release);
+        self.ended.store(self.count - place, Ordering::Release);
     }
 
     fn replay(&mut self, _record: Value) -> Result<(), Error> {
         Ok(())
-    }
-}
-
-struct Transition {
-    from: Phase,
-    to: Phase,
-}
-
-impl Sequence for Transition {
-    const POINT: Point = Point::OnTransition;
-    type Out = ();
-
-    fn call<'a>(
-        &'a mut self,
-        entry: &'a Entry,
-        cx: Cx<'a>,
-    ) -> BoxFuture<'a, Result<(), HookError>> {
-        entry.hook.on_transition(PhaseCx::new(cx, self.from, self.to))
-    }
-
-    fn skips(&self, _place: usize, entry: &Entry) -> bool {
-        !entry.wants_transition(self.from, self.to)
     }
 }

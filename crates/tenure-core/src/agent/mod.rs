@@ -13,6 +13,7 @@ mod recorded;
 mod registry;
 mod request;
 mod tools;
+mod transition;
 
 pub(crate) use blueprint::BlueprintInner;
 pub use blueprint::{Blueprint, Entrant};
@@ -24,3 +25,4 @@ pub(crate) use inner::{Inner, Label};
 pub use registry::{AgentRegistry, Registry};
 pub use request::Request;
 pub(crate) use tools::ToolSet;
+pub(crate) use transition::{Arrow, Telling, Untold};

@@ -49,7 +49,7 @@ impl Inner {
     }
 
     /// Puts on record that the instance is over.
-    pub(super) async fn recorded_as_ended(&self, reason: ExitReason) {
+    pub(crate) async fn recorded_as_ended(&self, reason: ExitReason) {
         let Some(scope) = self.steps() else { return };
         let end = ScopeEnd::of_instance(reason);
         if let Err(error) = scope.log().end(&self.scope_record(scope), end).await {
@@ -70,13 +70,16 @@ impl Inner {
     async fn bury(self: &Arc<Self>, scope: &StepScope, dead: &ScopeRecord) -> Result<(), Error> {
         let Some(id) = dead.instance else { return Ok(()) };
         let chain = &self.blueprint.chain;
-        if dead.entered > 0 && chain.has(Point::OnShutdown) {
+        if chain.has(Point::OnShutdown) {
             let corpse = self.corpse(dead, id, &scope.steps);
-            let entered = AtomicUsize::new(dead.entered.min(chain.entries.len()));
+            let count = chain.entries.len();
+            let entered = AtomicUsize::new(dead.entered.min(count));
+            let ended = AtomicUsize::new(0);
             let mut site = Site::of_instance(&corpse, 1);
             site.signal = None;
             let ends = Ends::Within(self.config().limits.ends);
-            let mut end = OnShutdown { entered: &entered, reason: ExitReason::Crashed };
+            let reason = ExitReason::Crashed;
+            let mut end = OnShutdown { entered: &entered, ended: &ended, count, reason };
             // Ends are always continued; there is nothing to fail with.
             let _ = sequence(&site, chain, ends, &mut end).await;
             if let Some(trouble) = scope.log().trouble() {

@@ -53,7 +53,7 @@ impl ToolSet {
         let index = (specs.len() > LINEAR).then_some(index);
         let bounded = tools.into_iter().zip(specs.iter()).map(|(tool, spec)| {
             let grace = Some(tool.cancel_grace());
-            (tool, Bounds { limit: shorter(spec.limit.or(limit), cap), grace })
+            (tool, Bounds { grace, ..Bounds::effect(shorter(spec.limit.or(limit), cap)) })
         });
         let tools = bounded.collect();
         Self { specs, tools, cap, index }

@@ -9,6 +9,7 @@ use crate::id::InstanceId;
 use crate::kernel::caught;
 use crate::step::{StepKey, StepScope};
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use serde::Serialize;
 use serde_json::Value;
 use std::future::{pending, poll_fn};
@@ -233,18 +234,75 @@ async fn recorded_answer(
     let log = scope.log();
     let id: Arc<str> = key.id(log.run_id()).into();
     let question = PendingAsk::of(cx, batch, ask, id);
-    let here = wait_here(cx, question.clone(), log.keeps_asks());
-    log.ask(key, &question, Box::pin(here)).await
+    let standing = Standing::new(cx, question.id.clone(), log.keeps_asks());
+    let here = wait_here(cx, question.clone(), &standing);
+    let result = log.ask(key, &question, Box::pin(here)).await;
+    // A question of a run that is parked stands, and ends in another life of it.
+    if !result.as_ref().is_err_and(Error::parks) {
+        standing.ended(&result);
+    }
+    result
 }
 
 async fn wait_for_answer(cx: Cx<'_>, batch: Option<Batch<'_>>, ask: Ask) -> Result<Answer, Error> {
     let id = cx.site.inner.eldest().extra().asks.next_id(cx.site.inner.id);
-    wait_here(cx, PendingAsk::of(cx, batch, ask, id), false).await
+    let standing = Standing::new(cx, id.clone(), false);
+    let result = wait_here(cx, PendingAsk::of(cx, batch, ask, id), &standing).await;
+    standing.ended(&result);
+    result
 }
 
-/// Waits for an answer of somebody in this process. `keeps` says that the question stands also if
-/// nobody is here.
-async fn wait_here(cx: Cx<'_>, question: PendingAsk, keeps: bool) -> Result<Answer, Error> {
+/// A question that was announced, until its end is (G1).
+struct Standing<'a> {
+    cx: Cx<'a>,
+    id: Arc<str>,
+    /// Whether it stands also if nobody is here.
+    keeps: bool,
+    is_open: AtomicBool,
+}
+
+impl<'a> Standing<'a> {
+    fn new(cx: Cx<'a>, id: Arc<str>, keeps: bool) -> Self {
+        Self { cx, id, keeps, is_open: AtomicBool::new(false) }
+    }
+
+    fn asked(&self, question: &PendingAsk) {
+        self.is_open.store(true, Ordering::Relaxed);
+        self.cx.site.emit(|| EventKind::Asked {
+            ask: self.id.clone(),
+            prompt: question.ask.prompt.clone(),
+            tool: question.tool.clone(),
+            approval: question.ask.is_approval(),
+        });
+    }
+
+    fn ended(&self, result: &Result<Answer, Error>) {
+        if self.is_open.swap(false, Ordering::Relaxed) {
+            let ask = self.id.clone();
+            self.cx.site.emit(|| match result {
+                Ok(answer) => EventKind::Answered { ask, decision: answer.name() },
+                Err(error) => EventKind::AskEnded { ask, outcome: error.outcome() },
+            });
+        }
+    }
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        // Whoever drops a recorded run without having cancelled it parks it.
+        if !self.keeps || self.cx.site.inner.signal.is_set() {
+            self.ended(&Err(Error::cancelled()));
+        }
+    }
+}
+
+/// Waits for an answer of somebody in this process.
+async fn wait_here(
+    cx: Cx<'_>,
+    question: PendingAsk,
+    standing: &Standing<'_>,
+) -> Result<Answer, Error> {
+    let keeps = standing.keeps;
     let inner = cx.site.inner;
     let asker = inner.blueprint.asker.as_ref();
     if asker.is_none() && !inner.is_heard() && !keeps {
@@ -264,12 +322,7 @@ async fn wait_here(cx: Cx<'_>, question: PendingAsk, keeps: bool) -> Result<Answ
     let pending_ask = question;
     let answer = asks.open(cx, pending_ask.clone());
     let _closes = Closes { asks, id: pending_ask.id.clone() };
-    cx.site.emit(|| EventKind::Asked {
-        ask: pending_ask.id.clone(),
-        prompt: pending_ask.ask.prompt.clone(),
-        tool: pending_ask.tool.clone(),
-        approval: pending_ask.ask.is_approval(),
-    });
+    standing.asked(&pending_ask);
 
     let mut given = std::pin::pin!(answer);
     let mut asked = std::pin::pin!(async {
@@ -287,7 +340,7 @@ async fn wait_here(cx: Cx<'_>, question: PendingAsk, keeps: bool) -> Result<Answ
             None => pending().await,
         }
     });
-    let result = poll_fn(|task| {
+    poll_fn(|task| {
         if let Poll::Ready(Ok(answer)) = given.as_mut().poll(task) {
             return Poll::Ready(Ok(answer));
         }
@@ -329,12 +382,7 @@ async fn wait_here(cx: Cx<'_>, question: PendingAsk, keeps: bool) -> Result<Answ
             _ => Poll::Pending,
         }
     })
-    .await;
-    if let Ok(answer) = &result {
-        let decision = answer.name();
-        cx.site.emit(|| EventKind::Answered { ask: pending_ask.id.clone(), decision });
-    }
-    result
+    .await
 }
 
 /// A question is closed however the wait for it ends.

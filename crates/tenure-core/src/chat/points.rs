@@ -90,8 +90,8 @@ impl Sequence for AfterChat<'_> {
         entry.hook.after_chat(ChatCx::new(cx), self.end)
     }
 
-    fn skips(&self, place: usize, _entry: &Entry) -> bool {
-        place >= self.entered
+    fn skips(&self, place: usize, entry: &Entry) -> bool {
+        !entry.was_entered(place, self.entered, Point::BeforeChat)
     }
 
     fn replay(&mut self, _record: Value) -> Result<(), Error> {

@@ -158,12 +158,12 @@ impl Member {
     }
 }
 
-/// Runs the ends of everything that was passed, last to first.
+/// Runs the ends of everything that was passed or has no begin, last to first.
 pub(super) async fn finish(run: Arc<ChatRun>, end: ChatEnd) {
     for member in run.members.iter().rev() {
         let entered = member.entered.swap(0, Ordering::AcqRel);
         let chain = &member.agent.inner().blueprint.chain;
-        if entered > 0 && chain.has(Point::AfterChat) {
+        if chain.has(Point::AfterChat) {
             let site = member.site(&run, None);
             let mut after = AfterChat { end: &end, entered };
             // Ends are always continued; there is nothing to fail with (G5).

@@ -338,7 +338,7 @@ impl<'a> AgentView<'a> {
 
     /// Its numbers so far.
     pub fn metrics(&self) -> LifecycleMetrics {
-        self.0.metrics.read()
+        self.0.metrics.read(self.0.cell.moves())
     }
 
     /// Its model.

@@ -68,7 +68,7 @@ impl BatchState {
     fn fold_quietly(&self, turn: &Turn) {
         if let Some(to) = self.phase() {
             // Where it cannot go there it stays: a person may be asked beside running tools.
-            let _ = turn.shift_quietly(to);
+            let _ = turn.shift(to);
         }
     }
 
@@ -194,7 +194,7 @@ impl Drop for Waiting<'_> {
             match (self.leave(turn), self.batch) {
                 (_, Some(Batch { state, .. })) => state.fold_quietly(turn),
                 (Some(back_to), None) => {
-                    let _ = turn.shift_quietly(back_to);
+                    let _ = turn.shift(back_to);
                 }
                 (None, None) => {}
             }

@@ -4,7 +4,7 @@ use super::points::AfterAgent;
 use super::report::{TurnEnd, TurnReport};
 use super::tools::settled;
 use super::turn::{Continued, Turn, Work};
-use crate::agent::Inner;
+use crate::agent::{Arrow, Inner};
 use crate::error::Error;
 use crate::event::{EventKind, reason_of};
 use crate::hook::{Hold, Point, Points};
@@ -76,16 +76,20 @@ impl Run {
         if fatal {
             inner.request_fatal();
         }
-        if fatal && inner.cell.go(Phase::Idle, Phase::Error).is_ok() {
-            inner.metrics.life_moved(1);
-            let from = inner.cell.turn();
-            Box::pin(inner.transitioned(&site, from, Phase::Error, None)).await;
+        if fatal {
+            let made = inner.transition(Some(turn), |cell| {
+                cell.go(Phase::Idle, Phase::Error)?;
+                Ok::<_, Phase>(Arrow::new(cell.turn(), Phase::Error))
+            });
+            if let Ok(Some(telling)) = made {
+                Box::pin(telling.tell(&site, None)).await;
+            }
         }
         if chain.has(Point::AfterAgent) {
             let entered = turn.entered.load(Ordering::Acquire);
             let below = match work.continued {
-                Continued::Yes(below) | Continued::Asked(_, below) => below.min(entered),
-                Continued::No => entered,
+                Continued::Yes(below) | Continued::Asked(_, below) => below,
+                Continued::No => usize::MAX,
             };
             let outcome = work.outcome();
             let Work { output, error, request, continued, .. } = work;
@@ -96,7 +100,7 @@ impl Run {
                 history: request.messages.history(),
                 usage: turn.total_usage(),
             };
-            let mut after = AfterAgent { end, continued, below, place: 0, scratch: None };
+            let mut after = AfterAgent { end, continued, entered, below, place: 0, scratch: None };
             let ends = Ends::Within(inner.config().limits.ends);
             // Ends are always continued; there is nothing to fail with (G5).
             let _ = sequence(&site, chain, ends, &mut after).await;
@@ -121,11 +125,12 @@ impl Run {
     /// are done.
     async fn leave(&self) {
         let turn = &self.turn;
-        if chain_has_transitions(turn) && turn.inner.cell.life() == Phase::Idle {
-            let last = turn.inner.cell.turn();
-            turn.inner.cell.settle_turn();
-            let site = site_of_end(turn);
-            Box::pin(turn.inner.transitioned(&site, last, Phase::Idle, None)).await;
+        if chain_has_transitions(turn)
+            && let Some(telling) = turn.settle()
+        {
+            let mut site = Site::of_turn(turn);
+            site.signal = None;
+            Box::pin(telling.tell(&site, None)).await;
         }
     }
 
@@ -171,8 +176,7 @@ impl Run {
         let history = std::mem::take(work.request.messages.history_mut());
         *inner.history.lock() = history.clone();
         inner.charge(turn.usage());
-        let transitions = u64::from(turn.transitions.load(Ordering::Relaxed)) + 1;
-        inner.metrics.request(duration, outcome.is_ok(), transitions);
+        turn.count(duration, outcome.is_ok());
         let trace = turn.context().is_some().then(|| turn.trace());
         let failures = std::mem::take(&mut *turn.data.failures.lock());
         let report = TurnReport {
@@ -222,12 +226,6 @@ fn chain_has_transitions(turn: &Turn) -> bool {
     turn.inner.blueprint.chain.has(Point::OnTransition)
 }
 
-fn site_of_end(turn: &Turn) -> Site<'_> {
-    let mut site = Site::of_turn(turn);
-    site.signal = None;
-    site
-}
-
 #[inline]
 fn announce_end(turn: &Turn, report: &TurnReport, took: Duration, error: Option<&Error>) {
     let inner = &turn.inner;
@@ -236,10 +234,8 @@ fn announce_end(turn: &Turn, report: &TurnReport, took: Duration, error: Option<
         let reason = error.and_then(|error| reason_of(&error.to_string()));
         bus.emit(inner, Some(turn), EventKind::TurnEnded { outcome, usage, took, reason });
         // With transition hooks the event went out behind them.
-        if !chain_has_transitions(turn) && inner.cell.life() == Phase::Idle {
-            let (from, to) = (inner.cell.turn(), Phase::Idle);
-            inner.cell.settle_turn();
-            bus.emit(inner, Some(turn), EventKind::PhaseEntered { from, to, reason: None });
+        if !chain_has_transitions(turn) {
+            drop(turn.settle());
         }
     }
 }

@@ -6,7 +6,7 @@ use super::report::TurnReport;
 use super::turn::{Turn, TurnOptions, Work};
 use super::turn_loop;
 use crate::BoxFuture;
-use crate::agent::Inner;
+use crate::agent::{Arrow, Inner};
 use crate::error::{Error, ErrorKind};
 use crate::kernel::caught;
 use crate::phase::Phase;
@@ -36,16 +36,25 @@ pub(crate) fn claim(
     input: Input,
     options: Option<Box<TurnOptions>>,
 ) -> Result<Guard, Refused> {
-    if let Err(phase) = inner.cell.claim_turn() {
-        return Err((Error::not_ready(phase.state(), "ready"), input, options));
-    }
+    let claimed = inner.transition(None, |cell| {
+        cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
+    });
+    let begun = match claimed {
+        Ok(begun) => begun,
+        Err(phase) => return Err((Error::not_ready(phase.state(), "ready"), input, options)),
+    };
+    inner.metrics.took_on();
     inner.signal.clear();
     // A stop that came between the claim and here has seen the turn, and its signal may be gone.
     if matches!(inner.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
         inner.signal.set();
     }
-    let work = Work::new(inner, input, options.as_deref());
+    let mut work = Work::new(inner, input, options.as_deref());
     let turn = Turn::new(inner.clone(), options);
+    if let Some(begun) = begun {
+        begun.is_of(&turn);
+        work.begun = Some(begun);
+    }
     Ok(Guard { stage: Stage::Body(Box::new(Run { turn, work })) })
 }
 

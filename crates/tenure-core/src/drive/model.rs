@@ -34,6 +34,21 @@ fn bounded<'a>(
     Bounded::new(model.call(request, ModelCx::new(cx)), cx.site, cx.clock, bounds)
 }
 
+/// A response that goes on with what was streamed of it. One that says something else is a failure of
+/// the call: some of the first text may have been read.
+#[inline]
+pub(crate) fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelResponse, Error> {
+    let reader = cx.site.turn.and_then(|turn| turn.sink()).filter(|_| !cx.is_quiet());
+    match reader {
+        Some(sink) if !sink.agrees(&response.text) => Err(ModelError::new(
+            ModelErrorKind::Malformed,
+            "the model streamed one text and returned another",
+        )
+        .into()),
+        _ => Ok(response),
+    }
+}
+
 /// The same with somebody watching, or with a step log to serve it from.
 #[cold]
 async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
@@ -89,7 +104,7 @@ async fn as_step(
 async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let mut call = bounded(cx, request);
     let ended = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
-    ModelKind::settle(ended)
+    ModelKind::settle(Some(cx), ended)
 }
 
 /// A model call that a hook makes beside the agent's own: nobody reads along, it is a step of the

@@ -266,7 +266,9 @@ impl Sequence for AfterModel<'_> {
 pub(super) struct AfterAgent<'w> {
     pub(super) end: TurnEnd<'w>,
     pub(super) continued: &'w mut Continued,
-    /// Entries from this place on were not entered, or have ended already.
+    /// How many entries the turn has passed.
+    pub(super) entered: usize,
+    /// Entries from this place on have ended already.
     pub(super) below: usize,
     pub(super) place: usize,
     pub(super) scratch: Option<String>,
@@ -317,8 +319,8 @@ impl Sequence for AfterAgent<'_> {
         }
     }
 
-    fn skips(&self, place: usize, _entry: &Entry) -> bool {
-        place >= self.below
+    fn skips(&self, place: usize, entry: &Entry) -> bool {
+        place >= self.below || !entry.was_entered(place, self.entered, Point::BeforeAgent)
     }
 
     fn fingerprint(&self) -> u64 {

@@ -25,6 +25,8 @@ pub(crate) struct Sink {
 #[derive(Default)]
 struct SinkState {
     ready: VecDeque<Piece>,
+    /// What the model has streamed of the current response, where that is not held back.
+    streamed: String,
     /// How many bytes of the current response went out as deltas.
     sent: usize,
     /// How many responses are complete.
@@ -61,6 +63,7 @@ impl Sink {
             return;
         }
         let mut state = self.state.lock();
+        state.streamed.push_str(text);
         if chain.filters.is_empty() {
             state.sent += text.len();
             state.push(text);
@@ -91,24 +94,37 @@ impl Sink {
             ));
         }
         state.filters = None;
+        state.streamed.clear();
         Ok(())
     }
 
-    /// A response whose deltas went out: what the model did not stream follows.
-    pub(super) fn catch_up(&self, text: &str) {
+    /// Whether what a model returned goes on with what it has streamed.
+    pub(super) fn agrees(&self, text: &str) -> bool {
+        text.starts_with(&self.state.lock().streamed)
+    }
+
+    /// A response whose deltas went out: what the model did not stream follows. What was read already
+    /// has to be how it begins.
+    pub(super) fn catch_up(&self, text: &str) -> Result<(), Error> {
         let mut state = self.state.lock();
         let sent = std::mem::take(&mut state.sent);
-        state.filters = None;
+        let streamed = std::mem::take(&mut state.streamed);
         let filtered = std::mem::take(&mut state.filtered);
-        if !text.starts_with(&filtered) {
-            tracing::error!("a filter let more of a text out than its hook left of it");
-            state.complete += 1;
-            return;
-        }
-        if let Some(rest) = text.get(sent..) {
-            state.push(rest);
-        }
+        let read = match state.filters.take() {
+            Some(_) => &*filtered,
+            None => streamed.get(..sent).unwrap_or_default(),
+        };
+        let Some(rest) = text.strip_prefix(read) else {
+            return Err(Error::new(
+                ErrorKind::Hook,
+                "a hook changed text that had been read already; a hook that changes what a model \
+                 says must not be registered as one that keeps text, and its filter must let out \
+                 no more than the hook leaves",
+            ));
+        };
+        state.push(rest);
         state.complete += 1;
+        Ok(())
     }
 
     /// A text that was held back.

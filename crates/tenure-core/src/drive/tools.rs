@@ -71,8 +71,8 @@ pub(super) async fn call_tools(
             turn.shift_and_tell(site, Phase::ToolDenied).await?;
         }
     }
-    if let Some(from) = turn.shift(Phase::ProcessingToolResult)? {
-        turn.shifted(site, from, Phase::ProcessingToolResult).await;
+    if let Some(telling) = turn.shift(Phase::ProcessingToolResult)? {
+        turn.tell(site, telling).await;
     }
     Ok(())
 }
@@ -361,5 +361,5 @@ async fn body(batch: Batch<'_>, cx: Cx<'_>, request: &ToolRequest) -> Result<Too
     let mut call = bounded(batch, cx, request);
     let result = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
     running.end(site).await;
-    ToolKind::settle(result)
+    ToolKind::settle(None, result)
 }

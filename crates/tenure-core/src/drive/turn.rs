@@ -4,13 +4,12 @@ use super::OutputCheck;
 use super::input::Input;
 use super::stream::Sink;
 use crate::BoxFuture;
-use crate::agent::{Inner, ToolSet};
+use crate::agent::{Arrow, Inner, Telling, ToolSet};
 use crate::cancel::{CancelToken, TokenLink};
 use crate::chat::ChatRun;
 use crate::context::ExecutionContext;
 use crate::error::Error;
 use crate::event::EventKind;
-use crate::hook::Point;
 use crate::id::RunId;
 use crate::kernel::{ScopeData, Site, later};
 use crate::message::{Message, ToolResult};
@@ -89,6 +88,8 @@ struct WaitedFor {
 /// What only the loop works on.
 pub(crate) struct Work {
     pub(crate) input: Input,
+    /// The turn's first transition, until it is told.
+    pub(crate) begun: Option<Telling>,
     /// Holds the conversation: what is committed so far.
     pub(crate) request: ModelRequest,
     /// The tools that the model was shown last, where they come and go.
@@ -169,19 +170,34 @@ impl Turn {
 
     /// Leaves the turn as it is, for another process or another future to go on with.
     pub(crate) fn park(&self) {
-        self.tell_idle();
+        drop(self.settle());
+        self.count(self.started.elapsed(), true);
         self.release();
     }
 
-    /// Tells that the agent is idle again, where no hook can be run any more.
-    pub(crate) fn tell_idle(&self) {
-        let cell = &self.inner.cell;
-        let (from, to) = (cell.turn(), Phase::Idle);
-        if from != to && cell.life() == to {
+    /// Takes the agent out of the turn, unless it is stopping or that was done: whoever looks sees an
+    /// idle agent, but the turn is not free yet. Dropping the result tells it where no hook can be
+    /// run any more.
+    pub(crate) fn settle(&self) -> Option<Telling> {
+        let made = self.inner.transition(Some(self), |cell| {
+            let last = cell.turn();
+            if cell.life() != Phase::Idle || last == Phase::Idle {
+                return Err(());
+            }
             cell.settle_turn();
-            let site = Site::of_turn(self);
-            site.emit(|| EventKind::PhaseEntered { from, to, reason: None });
-        }
+            Ok(Arrow::new(last, Phase::Idle))
+        });
+        made.ok().flatten()
+    }
+
+    /// Counts the turn, which is over.
+    #[inline]
+    pub(crate) fn count(&self, took: Duration, is_ok: bool) {
+        let cell = &self.inner.cell;
+        // An agent that is stopping, or broken, does not go back to idle.
+        let to_idle = cell.is_settling() || cell.life() == Phase::Idle;
+        let transitions = self.transitions.load(Ordering::Relaxed) + u32::from(to_idle);
+        self.inner.metrics.request(took, is_ok, u64::from(transitions));
     }
 
     pub(crate) fn context(&self) -> Option<&ExecutionContext> {
@@ -338,24 +354,28 @@ impl Turn {
         usage
     }
 
-    /// Moves the turn to another phase. `Some` is where it came from, if somebody has to be told:
-    /// [`Turn::shifted`].
+    /// Moves the turn to another phase. `Some` is to be told: [`Turn::tell`].
     #[inline(always)]
-    pub(crate) fn shift(&self, to: Phase) -> Result<Option<Phase>, Error> {
-        let from = self.shift_quietly(to)?;
-        Ok((from != to && self.tells_shifts()).then_some(from))
+    pub(crate) fn shift(&self, to: Phase) -> Result<Option<Telling>, Error> {
+        if self.inner.tells_transitions() {
+            self.shift_aloud(to)
+        } else {
+            self.shift_quietly(to).map(|_| None)
+        }
     }
 
-    /// Whether a shift has hooks, or is watched.
-    #[inline(always)]
-    pub(crate) fn tells_shifts(&self) -> bool {
-        self.inner.blueprint.chain.has(Point::OnTransition) || self.inner.is_watched()
+    #[cold]
+    fn shift_aloud(&self, to: Phase) -> Result<Option<Telling>, Error> {
+        if self.inner.cell.turn() == to {
+            return Ok(None);
+        }
+        self.inner.transition(Some(self), |_| Ok(Arrow::new(self.shift_quietly(to)?, to)))
     }
 
     /// Moves the turn to another phase, and tells.
     pub(crate) async fn shift_and_tell(&self, site: &Site<'_>, to: Phase) -> Result<(), Error> {
-        if let Some(from) = self.shift(to)? {
-            self.shifted(site, from, to).await;
+        if let Some(telling) = self.shift(to)? {
+            self.tell(site, telling).await;
         }
         Ok(())
     }
@@ -380,14 +400,12 @@ impl Turn {
     }
 
     /// Runs the hooks of a shift that has happened, and tells whoever listens.
-    pub(crate) fn shifted<'a>(
-        &'a self,
-        site: &'a Site<'_>,
-        from: Phase,
-        to: Phase,
-    ) -> BoxFuture<'a, ()> {
+    pub(crate) fn tell<'a>(&'a self, site: &'a Site<'_>, telling: Telling) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            self.inner.transitioned(site, from, to, None).await;
+            let left = self.deadline().map(|deadline| {
+                deadline.into_std().saturating_duration_since(Instant::now().into_std())
+            });
+            telling.tell(site, left).await;
             if self.inner.stop_requested() {
                 self.inner.signal.set();
             }
@@ -411,14 +429,14 @@ impl Turn {
         let inner = &self.inner;
         tracing::error!(agent = inner.name(), run = %self.run, "the turn was abandoned");
         let took = self.started.elapsed();
-        inner.metrics.request(took, false, 1);
+        self.count(took, false);
         if let Some(bus) = inner.listening() {
             let (outcome, usage) = (Outcome::Abandoned, self.usage());
             let reason = Some("no runtime was left to end the turn".to_owned());
             bus.emit(inner, Some(self), EventKind::TurnEnded { outcome, usage, took, reason });
         }
         inner.charge(self.usage());
-        self.tell_idle();
+        drop(self.settle());
         self.release();
     }
 }
@@ -442,6 +460,7 @@ impl Work {
         }
         Self {
             input,
+            begun: None,
             request,
             tools: None,
             output: None,

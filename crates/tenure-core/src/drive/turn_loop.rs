@@ -28,8 +28,8 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
                 scope.log().begin(turn.record(scope)).await?;
             }
             site.emit(|| EventKind::TurnStarted);
-            if turn.tells_shifts() {
-                turn.shifted(&site, Phase::Idle, Phase::ProcessingUserInput).await;
+            if let Some(begun) = work.begun.take() {
+                turn.tell(&site, begun).await;
             }
             if let Some(output) = begin(&site, turn, chain, work).await? {
                 finish(turn, work, output);
@@ -45,17 +45,12 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
     }
     let max_steps = turn.inner.config().max_steps;
     loop {
-        if site.is_cancelled() {
-            return Err(Error::cancelled());
-        }
-        if turn.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
-            return Err(Error::turn_timed_out());
-        }
+        still_on(&site)?;
         if turn.steps_made() >= max_steps {
             return Err(too_many(max_steps));
         }
-        if let Some(from) = turn.shift(Phase::AwaitingLlmResponse)? {
-            turn.shifted(&site, from, Phase::AwaitingLlmResponse).await;
+        if let Some(telling) = turn.shift(Phase::AwaitingLlmResponse)? {
+            turn.tell(&site, telling).await;
         }
         turn.count_step();
         if let Some(tools) = turn.inner.blueprint.live_tools() {
@@ -76,8 +71,8 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
                 }
             }
         };
-        if let Some(from) = turn.shift(Phase::AnalyzingLlmResponse)? {
-            turn.shifted(&site, from, Phase::AnalyzingLlmResponse).await;
+        if let Some(telling) = turn.shift(Phase::AnalyzingLlmResponse)? {
+            turn.tell(&site, telling).await;
         }
 
         let mut decided = Decided::default();
@@ -90,7 +85,7 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         if !response.calls.is_empty() {
             name_calls(turn, &mut response.calls);
         }
-        release(turn, chain, &response);
+        release(turn, chain, &response)?;
         let has_calls = !response.calls.is_empty();
         work.request.messages.history_mut().push(response.into_message());
 
@@ -113,6 +108,18 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
             }
         }
     }
+}
+
+/// Fails once the turn was cancelled, or its time is up.
+#[inline]
+fn still_on(site: &Site<'_>) -> Result<(), Error> {
+    if site.is_cancelled() {
+        return Err(Error::cancelled());
+    }
+    if site.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+        return Err(Error::turn_timed_out());
+    }
+    Ok(())
 }
 
 /// Opens the turn's scope. `Some` is the output of a hook that finished it.
@@ -194,6 +201,11 @@ async fn call_model(
         inside: None,
     };
     let response = around.call(request).await?;
+    // A wrap may answer whatever went wrong inside it; that does not undo a cancel, nor the turn's
+    // own limit.
+    if !wraps.is_empty() {
+        still_on(site)?;
+    }
     // What the model itself answered was charged as it came; this a wrap got from elsewhere.
     if clocks.get(wraps.len()).effects() == 0
         && let Some(turn) = site.turn
@@ -257,14 +269,15 @@ async fn decide(
 
 /// Hands a response to whoever reads the stream, once every hook that may change it has seen it.
 #[inline]
-fn release(turn: &Turn, chain: &Chain, response: &ModelResponse) {
+fn release(turn: &Turn, chain: &Chain, response: &ModelResponse) -> Result<(), Error> {
     if let Some(sink) = turn.sink() {
         match chain.hold {
-            Hold::Nothing => sink.catch_up(&response.text),
+            Hold::Nothing => sink.catch_up(&response.text)?,
             Hold::Response => sink.say(&response.text),
             Hold::Turn => {}
         }
     }
+    Ok(())
 }
 
 /// Gives a name to calls that have none, or somebody else's: results are paired by it.

@@ -60,12 +60,19 @@ pub(crate) struct Listening<'a> {
 
 impl Listening<'_> {
     pub(crate) fn emit(self, inner: &Inner, turn: Option<&Turn>, kind: EventKind) {
-        let origin = Origin {
-            agent: inner.name(),
-            instance: inner.id,
-            run: turn.map(|turn| turn.run),
-            trace: turn.map(Turn::trace).or_else(|| inner.trace()),
-        };
+        let (run, trace) = inner.origin_of(turn);
+        self.emit_of(inner, run, trace, kind);
+    }
+
+    /// The same for a turn that may be gone.
+    pub(crate) fn emit_of(
+        self,
+        inner: &Inner,
+        run: Option<RunId>,
+        trace: Option<Arc<str>>,
+        kind: EventKind,
+    ) {
+        let origin = Origin { agent: inner.name(), instance: inner.id, run, trace };
         if let Some(log) = self.log {
             let also = meaning(&kind);
             log.event(origin.event(kind.clone()));

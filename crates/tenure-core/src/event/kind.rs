@@ -1,6 +1,6 @@
 //! The kinds of events.
 
-use crate::hook::Point;
+use crate::hook::{FaultKind, Point};
 use crate::message::ToolStatus;
 use crate::model::Usage;
 use crate::outcome::{ExitReason, Outcome};
@@ -165,6 +165,13 @@ pub enum EventKind {
         /// The decision's name.
         decision: &'static str,
     },
+    /// A question ended without an answer: whoever asked was cancelled, or nobody could be asked.
+    AskEnded {
+        /// The ask's id.
+        ask: Arc<str>,
+        /// How.
+        outcome: Outcome,
+    },
     /// Something foreign printed a line.
     Log {
         /// What printed it: a hook's or a tool's name.
@@ -184,6 +191,13 @@ pub enum EventKind {
         /// What.
         resource: Arc<str>,
         /// Why.
+        reason: String,
+    },
+    /// What memory has to keep could not be stored at shutdown.
+    MemoryFlushFailed {
+        /// How it failed.
+        fault: FaultKind,
+        /// What it said, in one line.
         reason: String,
     },
     /// Something happened that a layer above has a name for: a workflow, a hook of its own.
@@ -256,10 +270,12 @@ impl EventKind {
             Self::ToolEnded { .. } => "tool.ended",
             Self::Asked { .. } => "ask.requested",
             Self::Answered { .. } => "ask.answered",
+            Self::AskEnded { .. } => "ask.ended",
             Self::Log { .. } => "hook.log",
             Self::Spawned { .. } => "agent.spawned",
             Self::Announced { name, .. } => name,
             Self::ResourceLeaked { .. } => "resource.leaked",
+            Self::MemoryFlushFailed { .. } => "memory.flush_failed",
         }
     }
 }

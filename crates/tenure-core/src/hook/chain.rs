@@ -52,6 +52,13 @@ impl Entry {
         self.transition.is_none_or(|(source, target)| source.matches(from) && target.matches(to))
     }
 
+    /// Whether its end runs in a scope that has passed `entered` entries: those it has passed, and
+    /// whoever has nothing at `begin`, wherever it stands.
+    #[inline]
+    pub(crate) fn was_entered(&self, place: usize, entered: usize, begin: Point) -> bool {
+        place < entered || !self.points.contains(begin)
+    }
+
     /// A guard denies wherever it can, and comes along to clones (G11).
     pub(crate) fn is_guard(&self) -> bool {
         self.points.iter().any(|point| self.policy(point) == Policy::Deny)
@@ -209,6 +216,14 @@ fn entry(
         problems.push(format!(
             "hook `{name}` has none of the points that it is registered for, so it would never \
              run; look at `only`, and at the functions of its impl"
+        ));
+    }
+    if let Some((source, target)) = transition
+        && !PhasePattern::can_meet(source, target)
+    {
+        problems.push(format!(
+            "hook `{name}` waits for {source} -> {target}, a transition that no agent makes; {}",
+            PhasePattern::instead_of(source, target)
         ));
     }
     for (point, policy) in &policy_at {

@@ -29,17 +29,29 @@ pub(crate) struct Bounds {
     pub(crate) limit: Option<Duration>,
     /// How long it may go on after a cancel. `None`: a cancel does not cut it.
     pub(crate) grace: Option<Duration>,
+    /// Whether the turn's own limit cuts it.
+    pub(crate) in_turn: bool,
 }
 
 impl Bounds {
     /// For a begin or a wrap: a cancel cuts it at once.
     pub(crate) const fn begin(limit: Duration) -> Self {
-        Self { limit: Some(limit), grace: Some(Duration::ZERO) }
+        Self { limit: Some(limit), grace: Some(Duration::ZERO), in_turn: true }
     }
 
     /// For an end: a cancel does not cut it.
     pub(crate) const fn end(limit: Duration) -> Self {
-        Self { limit: Some(limit), grace: None }
+        Self { limit: Some(limit), grace: None, in_turn: false }
+    }
+
+    /// For a transition: only a shutdown that has no time left cuts it.
+    pub(crate) const fn transition(limit: Duration) -> Self {
+        Self { limit: Some(limit), grace: Some(Duration::ZERO), in_turn: false }
+    }
+
+    /// For an effect: a cancel cuts it at once, and it need not have a limit.
+    pub(crate) const fn effect(limit: Option<Duration>) -> Self {
+        Self { limit, grace: Some(Duration::ZERO), in_turn: true }
     }
 }
 
@@ -125,13 +137,13 @@ impl<'f, T> Bounded<'f, T> {
             }
             return Poll::Pending;
         }
-        let Bounds { limit, grace } = *self.bounds;
+        let Bounds { limit, grace, in_turn } = *self.bounds;
         let cancelled =
             grace.is_some() && self.site.signal.is_some_and(|signal| signal.register(cx.waker()));
         if cancelled && grace == Some(Duration::ZERO) {
             return Poll::Ready(Err(Cut::Cancelled));
         }
-        let turn_deadline = if grace.is_some() { self.site.deadline() } else { None };
+        let turn_deadline = if in_turn { self.site.deadline() } else { None };
         if limit.is_none() && turn_deadline.is_none() && !cancelled {
             return Poll::Pending;
         }

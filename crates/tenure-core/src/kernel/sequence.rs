@@ -75,6 +75,8 @@ pub(crate) trait Sequence: Send {
 pub(crate) enum Ends {
     No,
     Within(Duration),
+    /// As ends, but for a shutdown that has no time left and cuts them.
+    Transition(Duration),
 }
 
 /// Runs `seq` over the entries of its point, in calling order.
@@ -90,7 +92,7 @@ pub(crate) async fn sequence<S: Sequence>(
     let calls = chain.calls(S::POINT);
     let mut left = match ends {
         Ends::No => Duration::MAX,
-        Ends::Within(budget) => budget,
+        Ends::Within(budget) | Ends::Transition(budget) => budget,
     };
     // One catch around the whole chain: `at` tells whose panic it was, and the loop goes on
     // behind it.
@@ -229,6 +231,7 @@ async fn rest<S: Sequence>(
     let bounds = match ends {
         Ends::No => entry.bounds,
         Ends::Within(_) => Bounds::end(entry.limit(S::POINT).min(*left)),
+        Ends::Transition(_) => Bounds::transition(entry.limit(S::POINT).min(*left)),
     };
     // What a call that panics took is taken off all the same.
     let mut budget = Budget { left, since: Some(Instant::now()) };
@@ -237,17 +240,17 @@ async fn rest<S: Sequence>(
     *budget.left = budget.left.saturating_sub(spent);
     match out {
         Ok(result) => result.map_err(|error| passed(site, S::POINT, error)),
-        Err(cut) => Err(cut_off(cut)),
+        Err(cut) => Err(cut_off(cut, S::POINT)),
     }
 }
 
 #[cold]
 fn passed(site: &Site<'_>, point: Point, error: HookError) -> Stop {
     match error.into_passed() {
-        // A refusal is a decision, not a failure; ends and transitions have nothing to refuse.
-        Ok(error) if error.is_denied() && !point.is_end() && point != Point::OnTransition => {
-            Stop::Turn(error)
-        }
+        // Whatever a transition's hook says, the others are called.
+        Ok(error) if point == Point::OnTransition => Stop::Fault(error.into()),
+        // A refusal is a decision, not a failure; ends have nothing to refuse.
+        Ok(error) if error.is_denied() && !point.is_end() => Stop::Turn(error),
         // A cancelled ask, say: the hook handed on what it was told.
         Ok(error) if error.is_cancelled() && site.is_cancelled() => Stop::Turn(error),
         Ok(error) => Stop::Fault(error.into()),
@@ -256,8 +259,12 @@ fn passed(site: &Site<'_>, point: Point, error: HookError) -> Stop {
 }
 
 #[cold]
-fn cut_off(cut: Cut) -> Stop {
+fn cut_off(cut: Cut, point: Point) -> Stop {
     match cut {
+        Cut::Cancelled if point == Point::OnTransition => Stop::Fault(HookError::of_kind(
+            FaultKind::TimedOut,
+            "the shutdown has no time left for it",
+        )),
         Cut::Limit(limit) => Stop::Fault(HookError::of_kind(
             FaultKind::TimedOut,
             format!("no answer within {limit:?}"),

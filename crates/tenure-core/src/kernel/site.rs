@@ -80,14 +80,6 @@ impl<'a> Site<'a> {
         }
         Begun { site: self, dropped: watched.then_some(dropped) }
     }
-
-    /// Announces something when the returned value is dropped, if anybody listens now.
-    pub(crate) fn at_last<F>(&'a self, kind: F) -> Begun<'a, F>
-    where
-        F: FnOnce() -> EventKind,
-    {
-        Begun { site: self, dropped: self.inner.is_watched().then_some(kind) }
-    }
 }
 
 /// Something that was announced as begun, if anybody listened then.

@@ -9,15 +9,22 @@
 
 use crate::phase::Phase;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 /// The turn is over and its last transition is being told; nobody may claim the next one yet.
 const SETTLING: u8 = u8::MAX;
 
+/// The agent is up and the hooks of `bootstrapping -> idle` run; nobody may claim a turn yet.
+const SETTING_UP: u8 = u8::MAX - 1;
+
+/// What one move adds to the count that life keeps above its phase.
+const ONE_MOVE: u32 = 1 << 8;
+
 pub(crate) struct LifeCell {
-    life: AtomicU8,
+    /// The phase in the lowest byte, and above it how often life has moved: both change at once.
+    life: AtomicU32,
     turn: AtomicU8,
     waiting: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
@@ -26,7 +33,7 @@ pub(crate) struct LifeCell {
 impl LifeCell {
     pub(crate) fn new() -> Self {
         Self {
-            life: AtomicU8::new(Phase::Uninitialized as u8),
+            life: AtomicU32::new(Phase::Uninitialized as u32),
             turn: AtomicU8::new(Phase::Idle as u8),
             waiting: AtomicBool::new(false),
             wakers: Mutex::new(Vec::new()),
@@ -44,7 +51,12 @@ impl LifeCell {
 
     #[inline]
     pub(crate) fn life(&self) -> Phase {
-        phase(self.life.load(Ordering::SeqCst))
+        life_phase(self.life.load(Ordering::SeqCst))
+    }
+
+    /// How often life has moved.
+    pub(crate) fn moves(&self) -> u64 {
+        u64::from(self.life.load(Ordering::Relaxed) / ONE_MOVE)
     }
 
     /// The phase of the turn; `Idle` if there is none.
@@ -59,22 +71,39 @@ impl LifeCell {
         self.turn.load(Ordering::SeqCst) != Phase::Idle as u8
     }
 
-    /// Moves life, if it is where it is thought to be. The loser learns where it is.
+    /// Moves life, if it is where it is thought to be. The loser learns where it is. Those who wait
+    /// have to be woken: [`LifeCell::notify`].
     #[inline]
     pub(crate) fn go(&self, from: Phase, to: Phase) -> Result<(), Phase> {
-        self.life
-            .compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst)
-            .map_err(phase)?;
-        self.notify();
-        Ok(())
+        let mut now = self.life.load(Ordering::SeqCst);
+        loop {
+            if life_phase(now) != from {
+                return Err(life_phase(now));
+            }
+            let next = (now & !0xff).wrapping_add(ONE_MOVE) | to as u32;
+            match self.life.compare_exchange(now, next, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return Ok(()),
+                Err(other) => now = other,
+            }
+        }
     }
 
     /// Claims the turn of a ready agent. On failure, the phase that stood in the way.
     #[inline]
     pub(crate) fn claim_turn(&self) -> Result<(), Phase> {
-        let claimed = Phase::ProcessingUserInput as u8;
+        self.take_turn(Phase::ProcessingUserInput as u8)
+    }
+
+    /// Takes the turn of an agent that is up, and looks at life before and after it: before, so that
+    /// the turn of an agent that starts is the starter's alone; after, so that a stop is seen.
+    #[inline]
+    fn take_turn(&self, value: u8) -> Result<(), Phase> {
+        match self.life() {
+            Phase::Idle => {}
+            other => return Err(other),
+        }
         self.turn
-            .compare_exchange(Phase::Idle as u8, claimed, Ordering::SeqCst, Ordering::SeqCst)
+            .compare_exchange(Phase::Idle as u8, value, Ordering::SeqCst, Ordering::SeqCst)
             .map_err(|_| self.in_the_way())?;
         match self.life() {
             Phase::Idle => Ok(()),
@@ -85,19 +114,31 @@ impl LifeCell {
         }
     }
 
-    /// Pauses a ready agent. It takes the turn for a moment, so that nobody else is in one.
+    /// Pauses a ready agent. It takes the turn for a moment, so that nobody else is in one. Those who
+    /// wait have to be woken: [`LifeCell::notify`].
     pub(crate) fn pause(&self) -> Result<(), Phase> {
-        self.turn
-            .compare_exchange(Phase::Idle as u8, SETTLING, Ordering::SeqCst, Ordering::SeqCst)
-            .map_err(|_| self.in_the_way())?;
+        self.take_turn(SETTLING)?;
         let paused = self.go(Phase::Idle, Phase::Paused);
-        self.release_turn();
+        self.turn.store(Phase::Idle as u8, Ordering::SeqCst);
         paused
+    }
+
+    /// Holds the turn of an agent that is about to be up, until its setup is done. Only the starter
+    /// may, while life is still bootstrapping.
+    pub(crate) fn hold_for_setup(&self) {
+        self.turn.store(SETTING_UP, Ordering::SeqCst);
+    }
+
+    /// Whether the hooks of `bootstrapping -> idle` run.
+    #[inline]
+    pub(crate) fn is_setting_up(&self) -> bool {
+        self.turn.load(Ordering::SeqCst) == SETTING_UP
     }
 
     /// What stands in the way of whoever wanted the turn.
     fn in_the_way(&self) -> Phase {
         match self.phase() {
+            Phase::Idle if self.is_setting_up() => Phase::Bootstrapping,
             // Somebody is about to leave it.
             Phase::Idle => Phase::ProcessingToolResult,
             phase => phase,
@@ -116,14 +157,22 @@ impl LifeCell {
         self.turn.store(SETTLING, Ordering::Release);
     }
 
+    /// Whether the turn is over, and only told still.
+    #[inline]
+    pub(crate) fn is_settling(&self) -> bool {
+        self.turn.load(Ordering::Relaxed) == SETTLING
+    }
+
     #[inline]
     pub(crate) fn release_turn(&self) {
         self.turn.store(Phase::Idle as u8, Ordering::SeqCst);
         self.notify();
     }
 
+    /// Wakes those who wait, after a move. Not part of the move, because whoever is woken may run
+    /// at once, and moves are made under a lock.
     #[inline]
-    fn notify(&self) {
+    pub(crate) fn notify(&self) {
         if self.waiting.load(Ordering::SeqCst) {
             self.wake_all();
         }
@@ -169,7 +218,12 @@ impl LifeCell {
 #[inline]
 fn phase(value: u8) -> Phase {
     match value {
-        SETTLING => Phase::Idle,
+        SETTLING | SETTING_UP => Phase::Idle,
         value => Phase::ALL[value as usize],
     }
+}
+
+#[inline]
+fn life_phase(value: u32) -> Phase {
+    Phase::ALL[(value & 0xff) as usize]
 }

@@ -2,7 +2,11 @@
 
 use crate::hook::Limit;
 use crate::state::StateOwnership;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
+
+/// No pause between two attempts to start is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How startup and shutdown of an agent behave.
 ///
@@ -25,6 +29,9 @@ pub struct LifecycleConfig {
     pub retry_on_failure: bool,
     /// How often, if so.
     pub max_retries: u32,
+    /// The pause before the first of them. It doubles with each, up to 5 s, and its second half is
+    /// left to chance, so that agents that failed together do not come back together. 100 ms.
+    pub retry_delay: Duration,
     /// Whether a failed startup is rolled back to terminated. Otherwise the agent rests in the
     /// error state until it is shut down.
     pub cleanup_on_error: bool,
@@ -39,6 +46,7 @@ impl Default for LifecycleConfig {
             timeout: Duration::from_secs(30),
             retry_on_failure: false,
             max_retries: 3,
+            retry_delay: Duration::from_millis(100),
             cleanup_on_error: true,
             state_persistence: StateOwnership::Memory,
         }
@@ -58,6 +66,13 @@ impl LifecycleConfig {
     pub fn retries(mut self, retries: u32) -> Self {
         self.retry_on_failure = retries > 0;
         self.max_retries = retries;
+        self
+    }
+
+    /// The pause before the first retry of a startup; zero is none.
+    #[must_use]
+    pub fn retry_delay(mut self, delay: Duration) -> Self {
+        self.retry_delay = delay;
         self
     }
 
@@ -83,6 +98,15 @@ impl LifecycleConfig {
                  zero, or leave it out for 30 s",
             )
         })
+    }
+
+    /// The pause behind a failed attempt, counted from one.
+    pub(crate) fn pause_after(&self, attempt: u32) -> Duration {
+        let doubled = self.retry_delay.saturating_mul(1 << (attempt - 1).min(16));
+        let half = doubled.min(LONGEST_PAUSE) / 2;
+        // Every hasher of the standard library has keys of its own.
+        let chance = RandomState::new().build_hasher().finish() as u32;
+        half + half.mul_f64(f64::from(chance) / f64::from(u32::MAX))
     }
 
     pub(crate) fn attempts(&self) -> u32 {

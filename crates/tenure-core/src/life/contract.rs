@@ -1,22 +1,19 @@
 //! The contract as traits.
 
 use super::protocol::{self, Lived};
-use super::{LifeCell, Lifecycle, LifecycleConfig, LifecycleMetrics, Metrics};
-use crate::agent::Agent;
-use crate::cancel::Signal;
+use super::{LifeCell, Lifecycle, LifecycleConfig, LifecycleMetrics};
+use crate::agent::{Agent, Arrow, Inner};
 use crate::error::Error;
 use crate::hook::HookError;
-use crate::kernel::caught;
 use crate::outcome::ExitReason;
-use crate::phase::{AgentState, IllegalTransition, Phase};
-use crate::resource::RELEASE_LIMIT;
+use crate::phase::{AgentState, Phase};
 use crate::state::StateOwnership;
-use crate::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -95,8 +92,20 @@ pub trait ManagedAgent: Send + Sync + 'static {
     /// Acquires what the agent needs. Called once per attempt.
     async fn do_startup(&self, config: &LifecycleConfig) -> Result<(), HookError>;
 
-    /// Releases it. Called once per attempt to start, also if that attempt failed.
+    /// Releases it. Called once for each call of `do_startup`, also if that failed.
     async fn do_shutdown(&self, timeout: Duration) -> Result<(), HookError>;
+
+    /// Does the work of one request for whoever has the type as an agent ([`own_agent`]): an
+    /// orchestrator, or somebody who found it in a registry. The agent is busy meanwhile; several
+    /// requests may be processed at once, because a busy agent forks.
+    ///
+    /// A type that is only called by its own methods need not have it.
+    async fn process(&self, request: &str) -> Result<String, HookError> {
+        let _ = request;
+        Err(HookError::new(
+            "this type takes no requests as an agent; implement `ManagedAgent::process`",
+        ))
+    }
 
     /// Who owns `key`.
     fn owner_of(&self, key: &str) -> StateOwnership {
@@ -104,48 +113,71 @@ pub trait ManagedAgent: Send + Sync + 'static {
     }
 }
 
+/// A type of one's own as an agent: its `do_startup` and `do_shutdown` are called when the agent starts
+/// and stops, whoever does that, and a request to the agent is
+/// [processed](ManagedAgent::process) by the type.
+///
+/// The agent and the type have one life. Keep the `Arc`: the agent does not keep the type alive.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use tenure_core::hook::HookError;
+/// use tenure_core::life::{Lifecycle, LifecycleConfig, ManagedAgent, own_agent};
+///
+/// struct Shouter {
+///     life: Lifecycle,
+/// }
+///
+/// #[async_trait]
+/// impl ManagedAgent for Shouter {
+///     fn lifecycle(&self) -> &Lifecycle {
+///         &self.life
+///     }
+///     async fn do_startup(&self, _config: &LifecycleConfig) -> Result<(), HookError> {
+///         Ok(())
+///     }
+///     async fn do_shutdown(&self, _timeout: Duration) -> Result<(), HookError> {
+///         Ok(())
+///     }
+///     async fn process(&self, request: &str) -> Result<String, HookError> {
+///         Ok(request.to_uppercase())
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let shouter = Arc::new(Shouter { life: Lifecycle::new("shouter") });
+/// let report = own_agent(&shouter).scoped(async |agent| agent.run("hello").await).await?;
+/// assert_eq!(report.output(), "HELLO");
+/// # Ok::<_, tenure_core::Error>(()) }).unwrap();
+/// ```
+pub fn own_agent<T: ManagedAgent>(own: &Arc<T>) -> Agent {
+    let life = own.lifecycle();
+    let weak: Weak<T> = Arc::downgrade(own);
+    life.bind(weak);
+    life.agent().clone()
+}
+
+/// A type that is held in an [`Arc`] is an agent in full: a startup or a shutdown whose future is
+/// dropped goes on in the background.
 #[async_trait]
-impl<T: ManagedAgent> AgentLifecycleProtocol for T {
+impl<T: ManagedAgent> AgentLifecycleProtocol for Arc<T> {
     async fn startup(&self, config: Option<LifecycleConfig>) -> Result<(), Error> {
-        let life = self.lifecycle();
-        let config = config.unwrap_or_else(|| life.config.clone());
-        config.check()?;
-        let it = Managed::new(self);
-        if !protocol::claim_start(&it, config.timeout).await? {
-            return Ok(());
-        }
-        it.owns.store(true, Ordering::Relaxed);
-        *life.active.lock() = Some(config.clone());
-        protocol::start(&it, &config).await
+        self.lifecycle().check()?;
+        AgentLifecycleProtocol::startup(&own_agent(self), config).await
     }
 
     async fn shutdown(&self, timeout: Option<Duration>) {
-        let it = Managed::new(self);
-        let life = self.lifecycle();
-        let configured = life.active.lock().as_ref().map(|config| config.timeout);
-        let budget = timeout.or(configured).unwrap_or(life.config.timeout);
-        if let Some(from) = protocol::claim_stop(&it, budget).await {
-            it.owns.store(true, Ordering::Relaxed);
-            let reason = match from {
-                Phase::Error => ExitReason::StartupFailed,
-                _ => ExitReason::Completed,
-            };
-            protocol::finish(&it, from, reason, budget).await;
-        }
+        AgentLifecycleProtocol::shutdown(&own_agent(self), timeout).await;
     }
 
     async fn pause(&self) -> Result<(), Error> {
-        let life = self.lifecycle();
-        pause(&life.cell, &life.metrics)?;
-        Managed::new(self).moved(Phase::Idle, Phase::Paused, None).await;
-        Ok(())
+        self.lifecycle().agent().pause().await
     }
 
     async fn resume(&self) -> Result<(), Error> {
-        let life = self.lifecycle();
-        resume(&life.cell, &life.metrics)?;
-        Managed::new(self).moved(Phase::Paused, Phase::Idle, None).await;
-        Ok(())
+        self.lifecycle().agent().resume().await
     }
 
     fn state(&self) -> AgentState {
@@ -161,19 +193,76 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
     }
 
     fn set_state(&self, key: &str, value: Value) -> Result<(), Error> {
+        AgentLifecycleProtocol::set_state(&**self, key, value)
+    }
+
+    fn state_len(&self) -> usize {
+        self.lifecycle().values().len()
+    }
+}
+
+/// A type that is only borrowed. If the future of its startup is dropped it rests in the error state
+/// until it is shut down; if that of its shutdown is, what can be released at once is, and it is over
+/// as forced. Hold it in an [`Arc`], and both go on in the background.
+#[async_trait]
+impl<T: ManagedAgent> AgentLifecycleProtocol for T {
+    async fn startup(&self, config: Option<LifecycleConfig>) -> Result<(), Error> {
         let life = self.lifecycle();
-        // What is written now would outlive the clearing at shutdown.
-        if life.phase() == Phase::Terminated {
-            return Err(Error::not_ready(AgentState::Terminated, "ready"));
+        life.check()?;
+        let inner = life.inner();
+        if inner.registry().is_some() {
+            return Err(Error::invalid(format!(
+                "`{}` registers, so others may use it; hold it in an `Arc`, and call `startup` of that",
+                inner.name()
+            )));
         }
-        let owner = self.owner_of(key);
-        if matches!(owner, StateOwnership::Memory | StateOwnership::Orchestrator) {
-            let actor = StateOwnership::Agent;
-            let violation = crate::state::StateViolation { key: key.to_owned(), owner, actor };
-            return Err(violation.into());
+        let config = config.unwrap_or_else(|| inner.config().lifecycle.clone());
+        config.check()?;
+        let Some(claim) = protocol::claim_start(inner, config.timeout).await? else {
+            return Ok(());
+        };
+        inner.blueprint.started_here();
+        let mut borrowed = Borrowed { it: self, owns: true };
+        *inner.extra().config.lock() = Some(config.clone());
+        let started = protocol::start(&borrowed, claim, &config).await;
+        borrowed.owns = false;
+        started
+    }
+
+    async fn shutdown(&self, timeout: Option<Duration>) {
+        let inner = self.lifecycle().inner();
+        let budget =
+            timeout.unwrap_or_else(|| inner.with_lifecycle_config(|config| config.timeout));
+        if let Some(claim) = protocol::claim_stop(inner, budget).await {
+            let mut borrowed = Borrowed { it: self, owns: true };
+            let reason = inner.why(claim.from, ExitReason::Completed);
+            protocol::finish(&borrowed, claim, reason, budget).await;
+            borrowed.owns = false;
         }
-        life.state.write(&life.ownership, vec![(key.to_owned(), value)])?;
-        Ok(())
+    }
+
+    async fn pause(&self) -> Result<(), Error> {
+        self.lifecycle().agent().pause().await
+    }
+
+    async fn resume(&self) -> Result<(), Error> {
+        self.lifecycle().agent().resume().await
+    }
+
+    fn state(&self) -> AgentState {
+        self.lifecycle().state()
+    }
+
+    fn metrics(&self) -> LifecycleMetrics {
+        self.lifecycle().metrics()
+    }
+
+    fn owns_state(&self, key: &str) -> StateOwnership {
+        self.owner_of(key)
+    }
+
+    fn set_state(&self, key: &str, value: Value) -> Result<(), Error> {
+        self.lifecycle().inner().write_own_state(key, value, self.owner_of(key))
     }
 
     fn state_len(&self) -> usize {
@@ -255,34 +344,6 @@ where
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-pub(crate) fn pause(cell: &LifeCell, metrics: &Metrics) -> Result<(), Error> {
-    match cell.pause() {
-        Ok(()) => {
-            metrics.life_moved(1);
-            Ok(())
-        }
-        Err(from) => Err(not_now("paused when it is ready", from, Phase::Paused)),
-    }
-}
-
-pub(crate) fn resume(cell: &LifeCell, metrics: &Metrics) -> Result<(), Error> {
-    match cell.go(Phase::Paused, Phase::Idle) {
-        Ok(()) => {
-            metrics.life_moved(1);
-            Ok(())
-        }
-        Err(from) => Err(not_now("resumed when it is paused", from, Phase::Idle)),
-    }
-}
-
-#[cold]
-fn not_now(rule: &str, from: Phase, to: Phase) -> Error {
-    let state = from.state();
-    let illegal = IllegalTransition { from, to };
-    let message = format!("an agent can only be {rule}, but it is {state}: {illegal}");
-    Error::new(crate::ErrorKind::IllegalTransition, message).caused_by(illegal)
-}
-
 pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
     let never = |life| {
         matches!(life, Phase::Error | Phase::ShuttingDown | Phase::Terminated)
@@ -292,90 +353,50 @@ pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
     if never(phase) { Err(Error::not_ready(phase.state(), "ready")) } else { Ok(()) }
 }
 
-/// A managed agent seen by the protocol.
-struct Managed<'a, T: ManagedAgent> {
+/// A type that its caller only borrows, seen by the protocol.
+struct Borrowed<'a, T: ManagedAgent> {
     it: &'a T,
     /// Whether this call is the one that starts or stops it.
-    owns: AtomicBool,
+    owns: bool,
 }
 
-impl<'a, T: ManagedAgent> Managed<'a, T> {
-    fn new(it: &'a T) -> Self {
-        Self { it, owns: AtomicBool::new(false) }
-    }
-}
-
-impl<T: ManagedAgent> Lived for Managed<'_, T> {
-    fn cell(&self) -> &LifeCell {
-        &self.it.lifecycle().cell
+impl<T: ManagedAgent> Lived for Borrowed<'_, T> {
+    fn inner(&self) -> &Arc<Inner> {
+        self.it.lifecycle().inner()
     }
 
-    fn metrics(&self) -> &Metrics {
-        &self.it.lifecycle().metrics
+    async fn bring_up(&self, config: &LifecycleConfig, attempt: u32) -> Result<(), Error> {
+        self.inner().bring_up_with(Some(self.it), config, attempt).await
     }
 
-    fn signal(&self) -> &Signal {
-        &self.it.lifecycle().signal
-    }
-
-    async fn bring_up(&self, config: &LifecycleConfig, _attempt: u32) -> Result<(), Error> {
-        self.it.do_startup(config).await.map_err(|error| {
-            let message = error.to_string();
-            Error::new(crate::ErrorKind::Startup, message).caused_by(error.into_source())
-        })
-    }
-
-    async fn tear_down(&self, _reason: ExitReason, budget: Duration) {
-        let life = self.it.lifecycle();
-        let mut shutdown = self.it.do_shutdown(budget);
-        match poll_fn(|cx| caught(|| shutdown.as_mut().poll(cx))).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(agent = life.name, "shutdown failed: {error}"),
-            Err(panic) => tracing::warn!(agent = life.name, "shutdown panicked: {panic}"),
-        }
-        life.resources.release_all(&life.name, RELEASE_LIMIT).await;
-        life.state.clear();
-    }
-
-    fn cut_short(&self) {
-        let life = self.it.lifecycle();
-        tracing::warn!(agent = life.name, "shutdown was cut short");
-        life.resources.abandon(&life.name);
-        life.state.clear();
-    }
-
-    fn ending(&self, reason: ExitReason) {
-        *self.it.lifecycle().exit.lock() = Some(reason);
-    }
-
-    async fn moved(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
-        let life = self.it.lifecycle();
-        if (from, to) == (Phase::Bootstrapping, Phase::Idle) {
-            self.owns.store(false, Ordering::Relaxed);
-        }
-        life.announce(from, to, reason);
+    async fn tear_down(&self, reason: ExitReason, budget: Duration) {
+        self.inner().tear_down_with(Some(self.it), reason, budget).await;
     }
 }
 
 /// What becomes of a life whose start or stop was dropped half way: nobody is left to run the rest,
 /// so it rests in the error state, or is over.
-impl<T: ManagedAgent> Drop for Managed<'_, T> {
+impl<T: ManagedAgent> Drop for Borrowed<'_, T> {
     fn drop(&mut self) {
-        let life = self.it.lifecycle();
-        match (life.cell.life(), self.owns.load(Ordering::Relaxed)) {
-            (from @ Phase::Bootstrapping, true) if life.cell.go(from, Phase::Error).is_ok() => {
-                life.metrics.life_moved(2);
-                life.announce(from, Phase::Error, None);
-            }
-            (from @ Phase::ShuttingDown, true) => {
-                self.cut_short();
-                self.ending(ExitReason::Forced);
-                if life.cell.go(from, Phase::Terminated).is_ok() {
-                    life.metrics.life_moved(2);
-                    life.announce(from, Phase::Terminated, Some(ExitReason::Forced));
-                }
-            }
-            _ => {}
+        if !self.owns {
+            return;
+        }
+        let inner = self.inner();
+        let go = |from, to, reason| {
+            // Dropping what is to be told tells it to listeners.
+            let arrow = Arrow { from, to, reason };
+            inner.transition(None, |cell| cell.go(from, to).map(|()| arrow)).is_ok()
+        };
+        if inner.cell.is_setting_up() {
+            // It is up; only its setup is not done.
+            go(Phase::Idle, Phase::Error, None);
+            inner.cell.release_turn();
+        } else if !go(Phase::Bootstrapping, Phase::Error, None)
+            && inner.cell.life() == Phase::ShuttingDown
+        {
+            inner.cut_short();
+            inner.set_exit_reason(ExitReason::Forced);
+            go(Phase::ShuttingDown, Phase::Terminated, Some(ExitReason::Forced));
         }
     }
 }

@@ -1,135 +1,226 @@
 //! What a type of one's own holds to have a life.
 
-use super::{LifeCell, LifecycleConfig, LifecycleMetrics, Metrics};
-use crate::cancel::Signal;
+use super::own::{Own, OwnModel, OwnSlot};
+use super::{LifecycleConfig, LifecycleMetrics};
+use crate::agent::{Agent, AgentBuilder, Arrow, Inner, Registry, Telling};
+use crate::context::ExecutionContext;
 use crate::error::Error;
-use crate::event::{EventBus, EventKind, Origin};
+use crate::event::EventBus;
+use crate::hook::{HookFailure, Point};
 use crate::id::InstanceId;
+use crate::kernel::Site;
+use crate::memory::{Memory, MemoryHandle};
 use crate::outcome::ExitReason;
-use crate::phase::{AgentState, Phase};
-use crate::resource::ResourceStack;
-use crate::state::{Ownership, StateOwnership, StateStore};
+use crate::phase::{AgentState, Phase, PhaseHook};
+use crate::resource::{ResourceHandle, ResourceStack, Resources};
+use crate::state::{Ownership, StateOwnership};
 use crate::sync::Mutex;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The life of a type of one's own: put it in a field and implement
 /// [`ManagedAgent`](super::ManagedAgent).
 ///
-/// Dropping it while it is alive only releases memory: nobody is left to run `do_shutdown`. Use
-/// [`agent_lifecycle`](super::agent_lifecycle), or call `shutdown`.
+/// It is the life of an agent, with everything that has: transitions with hooks, an execution context,
+/// memory, resources, a registry. What the agent would ask of a model, it asks of the type
+/// ([`ManagedAgent::process`](super::ManagedAgent::process)).
+///
+/// Dropping it while it is alive shuts it down in the background, but nobody is left to run
+/// `do_shutdown`. Use [`agent_lifecycle`](super::agent_lifecycle), or call `shutdown`.
 pub struct Lifecycle {
-    pub(super) id: InstanceId,
-    pub(super) name: String,
-    pub(super) cell: LifeCell,
-    pub(super) metrics: Metrics,
-    pub(super) signal: Signal,
-    pub(super) config: LifecycleConfig,
-    pub(super) active: Mutex<Option<LifecycleConfig>>,
-    pub(super) exit: Mutex<Option<ExitReason>>,
-    pub(super) state: StateStore,
-    pub(super) ownership: Ownership,
-    pub(super) resources: ResourceStack,
-    pub(super) bus: Option<EventBus>,
+    /// What it is made of, until it is used.
+    builder: Mutex<Option<AgentBuilder>>,
+    context: Option<Arc<ExecutionContext>>,
+    made: OnceLock<Made>,
+    own: OwnSlot,
+}
+
+struct Made {
+    agent: Agent,
+    /// What is wrong with what it was made of: its startup fails.
+    problem: Option<Error>,
 }
 
 impl Lifecycle {
     /// A life that has not begun.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            id: InstanceId::unique(),
-            name: name.into(),
-            cell: LifeCell::new(),
-            metrics: Metrics::default(),
-            signal: Signal::default(),
-            config: LifecycleConfig::default(),
-            active: Mutex::new(None),
-            exit: Mutex::new(None),
-            state: StateStore::default(),
-            ownership: Ownership::default(),
-            resources: ResourceStack::default(),
-            bus: None,
-        }
+        let own = OwnSlot::default();
+        let name: Arc<str> = name.into().into();
+        let mut builder = Agent::builder(name).model(OwnModel(own.clone()));
+        // What the type does to stop is bounded by the shutdown alone.
+        builder.config_mut().limits.ends = Duration::MAX;
+        Self { builder: Mutex::new(Some(builder)), context: None, made: OnceLock::new(), own }
+    }
+
+    fn with(self, change: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
+        let builder = self.builder.lock().take().map(change);
+        *self.builder.lock() = builder;
+        self
     }
 
     /// How startup and shutdown behave, unless `startup` is given something else.
     #[must_use]
-    pub fn with_config(mut self, config: LifecycleConfig) -> Self {
-        self.config = config;
-        self
+    pub fn with_config(self, config: LifecycleConfig) -> Self {
+        self.with(|builder| builder.lifecycle(config))
     }
 
     /// Who owns which key.
     #[must_use]
-    pub fn with_ownership(mut self, ownership: Ownership) -> Self {
-        self.ownership = ownership;
-        self
+    pub fn with_ownership(self, ownership: Ownership) -> Self {
+        self.with(|builder| builder.ownership(ownership))
     }
 
     /// Where its events go.
     #[must_use]
-    pub fn with_events(mut self, bus: EventBus) -> Self {
-        self.bus = Some(bus);
+    pub fn with_events(self, bus: EventBus) -> Self {
+        self.with(|builder| builder.events(&bus))
+    }
+
+    /// What the orchestrator says: its trace is that of the events, and hooks see it.
+    #[must_use]
+    pub fn with_context(mut self, context: impl Into<Arc<ExecutionContext>>) -> Self {
+        self.context = Some(context.into());
         self
+    }
+
+    /// What the type remembers across runs: loaded before `do_startup`, stored behind `do_shutdown`.
+    #[must_use]
+    pub fn with_memory(self, memory: impl Memory) -> Self {
+        self.with(|builder| builder.memory(memory))
+    }
+
+    /// A hook on phase transitions. Those of requests run in the background, in order, because
+    /// [`Lifecycle::requires_ready`] does not wait; the type is ready again when they have run.
+    #[must_use]
+    pub fn with_phase_hook(self, hook: impl PhaseHook) -> Self {
+        self.with(|builder| builder.phase_hook(hook))
+    }
+
+    /// Where the type is registered while it lives. It can be found and used there as an agent, so it
+    /// has to be held in an [`Arc`].
+    #[must_use]
+    pub fn with_registry(self, registry: Arc<dyn Registry>) -> Self {
+        self.with(|builder| builder.registry(registry))
+    }
+
+    fn made(&self) -> &Made {
+        self.made.get_or_init(|| {
+            let builder = self.builder.lock().take().expect("it is taken here, once");
+            let name = builder.config().name.clone();
+            let built = builder.build().and_then(|agent| match &self.context {
+                Some(context) => agent.set_context(context.clone()).map(|()| agent),
+                None => Ok(agent),
+            });
+            match built {
+                Ok(agent) => Made { agent, problem: None },
+                Err(problem) => {
+                    let bare = Agent::builder(name).model(OwnModel(self.own.clone())).build();
+                    let bare = bare.or_else(|_| {
+                        Agent::builder("unnamed").model(OwnModel(self.own.clone())).build()
+                    });
+                    let agent = bare.expect("an agent with a name and a model can be built");
+                    Made { agent, problem: Some(problem) }
+                }
+            }
+        })
+    }
+
+    /// The agent whose life it is.
+    pub(super) fn agent(&self) -> &Agent {
+        &self.made().agent
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        self.agent().inner()
+    }
+
+    /// Fails if it was made of something that cannot be.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.made().problem.clone().map_or(Ok(()), Err)
+    }
+
+    /// Notes whose life it is, for whoever starts, asks or stops the agent.
+    pub(super) fn bind(&self, own: Weak<dyn Own>) {
+        self.own.set(own.clone());
+        // The same type each time: there is one.
+        let _ = self.inner().extra().own.set(own);
     }
 
     /// Its id, unique for ever.
     pub fn id(&self) -> InstanceId {
-        self.id
+        self.agent().id()
     }
 
     /// The phase it is in.
     pub fn phase(&self) -> Phase {
-        self.cell.phase()
+        self.agent().phase()
     }
 
     /// The state it is in.
     pub fn state(&self) -> AgentState {
-        self.phase().state()
+        self.agent().state()
     }
 
     /// Why it is terminated, once it is.
     pub fn exit_reason(&self) -> Option<ExitReason> {
-        *self.exit.lock()
+        self.agent().exit_reason()
     }
 
     /// Its numbers so far.
     pub fn metrics(&self) -> LifecycleMetrics {
-        self.metrics.read()
+        self.agent().metrics()
+    }
+
+    /// What failed at startup, shutdown and transitions.
+    pub fn failures(&self) -> Vec<HookFailure> {
+        self.agent().failures()
     }
 
     /// Who owns `key`.
     pub fn owner(&self, key: &str) -> StateOwnership {
-        self.ownership.owner(key)
+        self.agent().owns_state(key)
     }
 
     /// A value that the agent owns or shares.
     pub fn value(&self, key: &str) -> Option<Value> {
-        self.state.read(key)
+        self.agent().state_value(key)
     }
 
     /// Every value that the agent owns or shares. Empty after shutdown.
     pub fn values(&self) -> BTreeMap<String, Value> {
-        self.state.all()
+        self.agent().state_values()
+    }
+
+    /// What it remembers across runs, if it has a memory.
+    pub fn memory(&self) -> Option<MemoryHandle<'_>> {
+        self.agent().memory()
+    }
+
+    /// What the orchestrator says, if it says anything.
+    pub fn context(&self) -> Option<&ExecutionContext> {
+        self.context.as_deref()
     }
 
     /// Where it registers what it acquires.
     pub fn resources(&self) -> &ResourceStack {
-        &self.resources
+        &self.inner().extra().resources
     }
 
-    pub(super) fn announce(&self, from: Phase, to: Phase, reason: Option<ExitReason>) {
-        if let Some(bus) = self.bus.as_ref().filter(|bus| bus.is_listening()) {
-            let origin = Origin { agent: &self.name, instance: self.id, run: None, trace: None };
-            bus.announce(&origin, EventKind::PhaseEntered { from, to, reason });
-        }
+    /// Runs `task` in the background for as long as it lives. At release it is aborted.
+    pub fn spawn<Fut>(&self, name: impl Into<Arc<str>>, task: Fut) -> ResourceHandle
+    where
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        Resources::new(self.inner()).spawn(name, task)
     }
 
     /// Waits until it is ready, and says so; or fails, once it never will be.
     pub async fn ready(&self) -> Result<(), Error> {
-        super::contract::wait_ready(&self.cell).await
+        self.agent().ready().await
     }
 
     /// The precondition of a request method, checked and taken in one step: the agent is ready, and
@@ -148,18 +239,19 @@ impl Lifecycle {
     /// assert!(error.to_string().contains("must be in ready state"));
     /// ```
     pub fn requires_ready(&self) -> Result<BusyGuard<'_>, Error> {
-        match self.cell.claim_turn() {
-            Ok(()) => {
-                self.signal.clear();
-                // A stop that came between the claim and here has seen it; its signal may be gone.
-                if matches!(self.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
-                    self.signal.set();
-                }
-                self.announce(Phase::Idle, Phase::ProcessingUserInput, None);
-                Ok(BusyGuard { life: self, since: Instant::now(), ok: false })
-            }
-            Err(phase) => Err(Error::not_ready(phase.state(), "ready")),
+        let inner = self.inner();
+        let claimed = inner.transition(None, |cell| {
+            cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
+        });
+        let begun = claimed.map_err(|phase| Error::not_ready_alone(phase.state(), "ready"))?;
+        inner.metrics.took_on();
+        inner.signal.clear();
+        // A stop that came between the claim and here has seen it; its signal may be gone.
+        if matches!(inner.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
+            inner.signal.set();
         }
+        tell_detached(inner, begun, || {});
+        Ok(BusyGuard { life: self, since: Instant::now(), outcome: RequestEnd::Failed })
     }
 
     /// The precondition of any other method: the agent is in one of these states, now. Nothing
@@ -170,15 +262,48 @@ impl Lifecycle {
             return Ok(());
         }
         let wanted: Vec<_> = states.iter().map(|state| state.as_str()).collect();
-        Err(Error::not_ready(state, &wanted.join(" or ")))
+        Err(Error::not_ready_alone(state, &wanted.join(" or ")))
+    }
+}
+
+/// Tells a transition of a request, in the background if it has hooks, and then does the rest.
+fn tell_detached(
+    inner: &Arc<Inner>,
+    telling: Option<Telling>,
+    then: impl FnOnce() + Send + 'static,
+) {
+    let then = Finally(Some(then));
+    match telling {
+        Some(telling) if inner.blueprint.chain.has(Point::OnTransition) => {
+            let told = inner.clone();
+            inner.blueprint.run_detached(async move {
+                telling.tell(&Site::of_instance(&told, 1), None).await;
+                drop(then);
+            });
+        }
+        telling => {
+            drop(telling);
+            drop(then);
+        }
+    }
+}
+
+/// Does something when it is dropped: also where no runtime is left.
+struct Finally<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for Finally<F> {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            then();
+        }
     }
 }
 
 impl fmt::Debug for Lifecycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lifecycle")
-            .field("name", &self.name)
-            .field("id", &self.id)
+            .field("name", &self.agent().name())
+            .field("id", &self.id())
             .field("phase", &self.phase())
             .finish_non_exhaustive()
     }
@@ -191,27 +316,93 @@ impl fmt::Debug for Lifecycle {
 pub struct BusyGuard<'a> {
     life: &'a Lifecycle,
     since: Instant,
-    ok: bool,
+    outcome: RequestEnd,
+}
+
+/// How a request of a type of one's own ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestEnd {
+    Succeeded,
+    Failed,
+    Fatal,
 }
 
 impl BusyGuard<'_> {
     /// Ends the request well.
     pub fn succeeded(mut self) {
-        self.ok = true;
+        self.outcome = RequestEnd::Succeeded;
+    }
+
+    /// Ends the request with an error that the type cannot survive: it is in the error state then,
+    /// takes no other request, and the `shutdown` that follows need not wait for this one.
+    ///
+    /// ```
+    /// # use async_trait::async_trait;
+    /// # use std::time::Duration;
+    /// # use tenure_core::{Error, ExitReason};
+    /// # use tenure_core::hook::HookError;
+    /// use tenure_core::life::{AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent};
+    ///
+    /// struct Worker {
+    ///     life: Lifecycle,
+    /// }
+    /// # #[async_trait]
+    /// # impl ManagedAgent for Worker {
+    /// #     fn lifecycle(&self) -> &Lifecycle { &self.life }
+    /// #     async fn do_startup(&self, _: &LifecycleConfig) -> Result<(), HookError> { Ok(()) }
+    /// #     async fn do_shutdown(&self, _: Duration) -> Result<(), HookError> { Ok(()) }
+    /// # }
+    ///
+    /// impl Worker {
+    ///     async fn lose_the_disk(&self) -> Result<(), Error> {
+    ///         let busy = self.life.requires_ready()?;
+    ///         busy.fatal();
+    ///         self.shutdown(None).await;
+    ///         Err(Error::invalid("the disk is gone"))
+    ///     }
+    /// }
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+    /// let worker = Worker { life: Lifecycle::new("worker") };
+    /// worker.startup(None).await?;
+    /// worker.lose_the_disk().await.unwrap_err();
+    /// assert_eq!(worker.life.exit_reason(), Some(ExitReason::Fatal));
+    /// # Ok::<_, Error>(()) }).unwrap();
+    /// ```
+    pub fn fatal(mut self) {
+        self.outcome = RequestEnd::Fatal;
     }
 
     /// Waits until somebody shuts the agent down in the middle of the request.
     pub async fn cancelled(&self) {
-        self.life.signal.wait().await;
+        self.life.inner().signal.wait().await;
     }
 }
 
 impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
-        self.life.metrics.request(self.since.elapsed(), self.ok, 2);
-        if self.life.cell.life() == Phase::Idle {
-            self.life.announce(Phase::ProcessingUserInput, Phase::Idle, None);
+        let inner = self.life.inner();
+        let fatal = self.outcome == RequestEnd::Fatal;
+        if fatal {
+            inner.request_fatal();
         }
-        self.life.cell.release_turn();
+        let to = if fatal { Phase::Error } else { Phase::Idle };
+        let mut to_idle = false;
+        let left = inner.transition(None, |cell| {
+            let from = cell.turn();
+            match to {
+                Phase::Error => cell.go(Phase::Idle, to)?,
+                _ if cell.life() == Phase::Idle => {
+                    cell.settle_turn();
+                    to_idle = true;
+                }
+                _ => return Err(cell.life()),
+            }
+            Ok::<_, Phase>(Arrow::new(from, to))
+        });
+        let is_ok = self.outcome == RequestEnd::Succeeded;
+        // Life counts the move to the error state itself.
+        inner.metrics.request(self.since.elapsed(), is_ok, 1 + u64::from(to_idle));
+        let released = inner.clone();
+        tell_detached(inner, left.ok().flatten(), move || released.cell.release_turn());
     }
 }

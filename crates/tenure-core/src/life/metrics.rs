@@ -8,13 +8,13 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LifecycleMetrics {
-    /// How long the successful startup took, retries included.
+    /// How long the successful startup took, retries and the hooks of its transitions included.
     pub startup_time_ms: f64,
-    /// How long the shutdown took.
+    /// How long the shutdown took, or the roll-back of a startup that failed.
     pub shutdown_time_ms: f64,
     /// How long the agent was busy, over all requests.
     pub active_time_ms: f64,
-    /// How many requests it took on.
+    /// How many requests it took on, those under way included.
     pub total_requests: u64,
     /// How many of them did not end well.
     pub failed_requests: u64,
@@ -29,7 +29,6 @@ pub(crate) struct Metrics {
     active: AtomicU64,
     total: AtomicU64,
     failed: AtomicU64,
-    life_transitions: AtomicU64,
     turn_transitions: AtomicU64,
 }
 
@@ -57,31 +56,31 @@ impl Metrics {
         self.shutdown.store(nanos(took).max(1), Ordering::Relaxed);
     }
 
+    /// A request was taken on. Called by the holder of the turn.
     #[inline]
-    pub(crate) fn life_moved(&self, moves: u64) {
-        self.life_transitions.fetch_add(moves, Ordering::Relaxed);
+    pub(crate) fn took_on(&self) {
+        add(&self.total, 1);
     }
 
     /// A request ended. Called by the holder of the turn.
     #[inline]
     pub(crate) fn request(&self, took: Duration, ok: bool, transitions: u64) {
         add(&self.active, nanos(took));
-        add(&self.total, 1);
         if !ok {
             add(&self.failed, 1);
         }
         add(&self.turn_transitions, transitions);
     }
 
-    pub(crate) fn read(&self) -> LifecycleMetrics {
+    /// The numbers so far, of a life that has moved so often beside its turns.
+    pub(crate) fn read(&self, life_moves: u64) -> LifecycleMetrics {
         LifecycleMetrics {
             startup_time_ms: millis(&self.startup),
             shutdown_time_ms: millis(&self.shutdown),
             active_time_ms: millis(&self.active),
             total_requests: self.total.load(Ordering::Relaxed),
             failed_requests: self.failed.load(Ordering::Relaxed),
-            state_transitions: self.life_transitions.load(Ordering::Relaxed)
-                + self.turn_transitions.load(Ordering::Relaxed),
+            state_transitions: life_moves + self.turn_transitions.load(Ordering::Relaxed),
         }
     }
 }

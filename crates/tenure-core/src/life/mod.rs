@@ -9,12 +9,14 @@ mod config;
 mod contract;
 mod lifecycle;
 mod metrics;
+mod own;
 pub(crate) mod protocol;
 
 pub(crate) use cell::LifeCell;
 pub use config::LifecycleConfig;
-pub use contract::{AgentLifecycleProtocol, ManagedAgent, agent_lifecycle};
-pub(crate) use contract::{pause, resume, wait_ready};
+pub(crate) use contract::wait_ready;
+pub use contract::{AgentLifecycleProtocol, ManagedAgent, agent_lifecycle, own_agent};
 pub use lifecycle::{BusyGuard, Lifecycle};
 pub use metrics::LifecycleMetrics;
 pub(crate) use metrics::Metrics;
+pub(crate) use own::Own;

@@ -1,23 +1,24 @@
 //! Startup and shutdown, once, for everything that has a life.
 
-use super::{LifeCell, LifecycleConfig, Metrics};
+use super::{LifeCell, LifecycleConfig};
+use crate::agent::{Arrow, Inner, Telling};
 use crate::cancel::Signal;
 use crate::error::{Error, ErrorKind};
-use crate::kernel::caught;
+use crate::hook::Point;
+use crate::kernel::{Site, caught};
 use crate::outcome::ExitReason;
 use crate::phase::{AgentState, Phase};
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Something that is started and stopped.
 pub(crate) trait Lived: Send + Sync {
-    fn cell(&self) -> &LifeCell;
-    fn metrics(&self) -> &Metrics;
-    /// Set when somebody wants to stop what is going on.
-    fn signal(&self) -> &Signal;
+    /// The instance whose life it is.
+    fn inner(&self) -> &Arc<Inner>;
 
     /// One attempt to start.
     fn bring_up(
@@ -29,92 +30,137 @@ pub(crate) trait Lived: Send + Sync {
     /// Undoes what was brought up, and has so long for it. It never fails; what goes wrong is
     /// recorded.
     fn tear_down(&self, reason: ExitReason, budget: Duration) -> impl Future<Output = ()> + Send;
-
-    /// What `tear_down` did not come to within its budget.
-    fn cut_short(&self);
-
-    /// A failed start is about to be undone for good; from here on the starter stops it.
-    fn rolling_back(&self) {}
-
-    /// It is about to be over, for this reason.
-    fn ending(&self, reason: ExitReason);
-
-    /// Life moved: hooks and events.
-    fn moved(
-        &self,
-        from: Phase,
-        to: Phase,
-        reason: Option<ExitReason>,
-    ) -> impl Future<Output = ()> + Send;
 }
 
-/// Moves life and tells. `false` if life is somewhere else by now.
-///
-/// `moves` is how many moves to count: the one that was claimed before, and this one.
-async fn enter<L: Lived>(
-    it: &L,
-    from: Phase,
-    to: Phase,
-    reason: Option<ExitReason>,
-    moves: u64,
-) -> bool {
-    if let Some(reason) = reason {
-        // Whoever sees the end sees its reason.
-        it.ending(reason);
-    }
-    let moved = it.cell().go(from, to).is_ok();
-    if moved {
-        it.metrics().life_moved(moves);
-        it.moved(from, to, reason).await;
-    }
-    moved
+/// The time that a startup or a shutdown has, the hooks of its transitions included (G4).
+#[derive(Clone, Copy)]
+pub(crate) struct Budget {
+    pub(crate) since: Instant,
+    pub(crate) whole: Duration,
 }
 
-/// Claims the start. `false` if the agent is up already, or came up while this waited.
-pub(crate) async fn claim_start<L: Lived>(it: &L, budget: Duration) -> Result<bool, Error> {
-    loop {
-        match it.cell().go(Phase::Uninitialized, Phase::Bootstrapping) {
-            Ok(()) => return Ok(true),
-            Err(Phase::Bootstrapping) => {
-                let started = it.cell().wait(|life, _| life != Phase::Bootstrapping);
-                if !matches!(within(budget, None, started).await, Within::Done(_)) {
-                    return Err(Error::new(
-                        ErrorKind::Startup,
-                        format!("the startup that is under way did not end within {budget:?}"),
-                    ));
-                }
-            }
-            Err(phase) => return already(phase).map(|()| false),
+impl Budget {
+    fn new(whole: Duration) -> Self {
+        Self { since: Instant::now(), whole }
+    }
+
+    fn left(&self) -> Duration {
+        self.whole.saturating_sub(self.since.elapsed())
+    }
+
+    /// Tells a transition with work behind it, which must not go without: half of what is left.
+    async fn tell_first(&self, inner: &Arc<Inner>, telling: Option<Telling>) {
+        if let Some(telling) = telling {
+            tell(inner, telling, self.left() / 2).await;
         }
+    }
+
+    /// Tells a transition that ends the work.
+    async fn tell_last(&self, inner: &Arc<Inner>, telling: Option<Telling>) {
+        if let Some(telling) = telling {
+            tell(inner, telling, self.left()).await;
+        }
+    }
+}
+
+#[cold]
+async fn tell(inner: &Arc<Inner>, telling: Telling, left: Duration) {
+    Box::pin(telling.tell(&Site::of_instance(inner, 1), Some(left))).await;
+}
+
+/// Moves life.
+fn go(inner: &Arc<Inner>, from: Phase, to: Phase) -> Result<Option<Telling>, Phase> {
+    inner.transition(None, |cell| cell.go(from, to).map(|()| Arrow::new(from, to)))
+}
+
+/// The right to start an instance, and its first transition, which is still to be told.
+pub(crate) struct StartClaim(Option<Telling>);
+
+/// Claims the start. `None` if the agent is up already, or came up while this waited. Whoever waited
+/// for a startup that fails gets its error.
+pub(crate) async fn claim_start(
+    inner: &Arc<Inner>,
+    timeout: Duration,
+) -> Result<Option<StartClaim>, Error> {
+    let cell = &inner.cell;
+    let is_starting =
+        |life| life == Phase::Bootstrapping || (life == Phase::Idle && cell.is_setting_up());
+    let phase = match cell.life() {
+        Phase::Uninitialized => match go(inner, Phase::Uninitialized, Phase::Bootstrapping) {
+            Ok(telling) => return Ok(Some(StartClaim(telling))),
+            Err(phase) => phase,
+        },
+        phase => phase,
+    };
+    if !is_starting(phase) {
+        return already(phase).map(|()| None);
+    }
+    // What is rolled back is over when its starter is told.
+    let is_over = |life| !is_starting(life) && life != Phase::ShuttingDown;
+    let mut ended = within(|| timeout, None, cell.wait(|life, _| is_over(life))).await;
+    if !matches!(ended, Within::Done(_)) {
+        // Both may have had the same time, and the other one its last moment still to come.
+        yield_once().await;
+        if is_over(cell.life()) {
+            ended = Within::Done(cell.phase());
+        }
+    }
+    match ended {
+        Within::Done(phase) => match inner.if_extra().and_then(|extra| extra.startup_error.get()) {
+            Some(error) if !is_up(phase) => Err(error.clone()),
+            _ => already(phase).map(|()| None),
+        },
+        _ => Err(Error::new(
+            ErrorKind::Startup,
+            format!("the startup that is under way did not end within {timeout:?}"),
+        )),
     }
 }
 
 /// Starts what [`claim_start`] claimed. On failure everything is rolled back, unless the
 /// configuration says otherwise.
-pub(crate) async fn start<L: Lived>(it: &L, config: &LifecycleConfig) -> Result<(), Error> {
-    let started = Instant::now();
-    it.moved(Phase::Uninitialized, Phase::Bootstrapping, None).await;
+pub(crate) async fn start<L: Lived>(
+    it: &L,
+    claim: StartClaim,
+    config: &LifecycleConfig,
+) -> Result<(), Error> {
+    let inner = it.inner();
+    let budget = Budget::new(config.timeout);
+    budget.tell_first(inner, claim.0).await;
+    let error = match attempts(it, config, &budget).await {
+        Ok(()) => return come_up(inner, &budget).await,
+        Err(error) => error,
+    };
+    // Of two failures, a drop and this one, the first is the cause.
+    let _ = inner.extra().startup_error.set(error.clone());
+    if config.cleanup_on_error || inner.signal.is_set() {
+        let budget = Budget::new(config.timeout);
+        let _ = inner.extra().rolling_back.set(budget.since);
+        if let Ok(telling) = go(inner, Phase::Bootstrapping, Phase::ShuttingDown) {
+            budget.tell_first(inner, telling).await;
+            roll_back(it, budget).await;
+        }
+    } else if let Ok(telling) = go(inner, Phase::Bootstrapping, Phase::Error) {
+        budget.tell_last(inner, telling).await;
+    }
+    Err(error)
+}
 
+/// Brings it up, as often as it may be tried.
+async fn attempts<L: Lived>(
+    it: &L,
+    config: &LifecycleConfig,
+    budget: &Budget,
+) -> Result<(), Error> {
+    let signal = &it.inner().signal;
     let attempts = config.attempts();
-    let mut attempt = 1;
-    let error = loop {
-        let left = config.timeout.saturating_sub(if attempt == 1 {
-            Duration::ZERO
-        } else {
-            started.elapsed()
-        });
-        let brought = within(left, Some(it.signal()), pin!(it.bring_up(config, attempt))).await;
+    for attempt in 1.. {
+        let left = || budget.left();
+        let brought = within(left, Some(signal), pin!(it.bring_up(config, attempt))).await;
         let error = match brought {
-            Within::Done(Ok(())) if !it.signal().is_set() => {
-                it.metrics().started(started.elapsed());
-                if enter(it, Phase::Bootstrapping, Phase::Idle, None, 2).await {
-                    return Ok(());
-                }
-                // A shutdown did not wait any longer, and has taken over.
-                return Err(interrupted());
-            }
-            Within::Done(Ok(())) | Within::Stopped => break interrupted(),
-            Within::Done(Err(_)) if it.signal().is_set() => break interrupted(),
+            _ if signal.is_set() => return Err(interrupted()),
+            Within::Done(Ok(())) => return Ok(()),
+            Within::Stopped => return Err(interrupted()),
             Within::Done(Err(error)) => {
                 Error::new(ErrorKind::Startup, format!("startup failed: {error}")).caused_by(error)
             }
@@ -122,31 +168,57 @@ pub(crate) async fn start<L: Lived>(it: &L, config: &LifecycleConfig) -> Result<
                 Error::new(ErrorKind::Startup, format!("startup panicked: {message}"))
             }
             Within::TimedOut => {
-                break Error::new(
+                return Err(Error::new(
                     ErrorKind::Startup,
                     format!("startup did not end within {:?}", config.timeout),
-                );
+                ));
             }
         };
-        if attempt >= attempts || started.elapsed() >= config.timeout {
-            break error;
+        if attempt >= attempts || budget.left().is_zero() {
+            return Err(error);
         }
         // Each attempt is undone before the next begins.
-        undo(it, config.timeout.saturating_sub(started.elapsed())).await;
-        if started.elapsed() >= config.timeout {
-            break error;
+        undo(it, budget.left()).await;
+        let pause = config.pause_after(attempt);
+        if pause >= budget.left() {
+            return Err(error);
         }
-        attempt += 1;
-    };
-    if config.cleanup_on_error || it.signal().is_set() {
-        it.rolling_back();
-        if enter(it, Phase::Bootstrapping, Phase::ShuttingDown, None, 2).await {
-            roll_back(it, config.timeout).await;
+        if !pause.is_zero()
+            && let Within::Stopped = within(|| pause, Some(signal), pending::<()>()).await
+        {
+            return Err(interrupted());
         }
-    } else {
-        enter(it, Phase::Bootstrapping, Phase::Error, None, 2).await;
     }
-    Err(error)
+    unreachable!("the last attempt returns")
+}
+
+/// Makes an agent ready that was brought up. While the hooks of this transition run, which may set
+/// something up, it can be stopped, but nothing can be asked of it.
+async fn come_up(inner: &Arc<Inner>, budget: &Budget) -> Result<(), Error> {
+    let cell = &inner.cell;
+    // Whoever sees a ready agent sees its numbers.
+    inner.metrics.started(budget.since.elapsed());
+    let sets_up = inner.blueprint.chain.has(Point::OnTransition);
+    if sets_up {
+        cell.hold_for_setup();
+    }
+    let made = go(inner, Phase::Bootstrapping, Phase::Idle);
+    if let Ok(telling) = made {
+        budget.tell_last(inner, telling).await;
+    }
+    if sets_up {
+        inner.metrics.started(budget.since.elapsed());
+        cell.release_turn();
+    }
+    match cell.life() {
+        Phase::ShuttingDown | Phase::Terminated => {
+            // A shutdown did not wait any longer, and has taken over.
+            let error = interrupted();
+            let _ = inner.extra().startup_error.set(error.clone());
+            Err(error)
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cold]
@@ -155,95 +227,151 @@ fn interrupted() -> Error {
 }
 
 /// Ends a failed start that is shutting down already.
-pub(crate) async fn roll_back<L: Lived>(it: &L, budget: Duration) {
-    undo(it, budget).await;
-    let reason = Some(ExitReason::StartupFailed);
-    enter(it, Phase::ShuttingDown, Phase::Terminated, reason, 1).await;
+pub(crate) async fn roll_back<L: Lived>(it: &L, budget: Budget) {
+    undo(it, budget.left()).await;
+    terminate(it.inner(), ExitReason::StartupFailed, &budget, budget.since.elapsed()).await;
 }
 
 async fn undo<L: Lived>(it: &L, budget: Duration) {
-    let torn_down =
-        within(budget, None, pin!(it.tear_down(ExitReason::StartupFailed, budget))).await;
+    let tear_down = it.tear_down(ExitReason::StartupFailed, budget);
+    let torn_down = within(|| budget, None, pin!(tear_down)).await;
     if !matches!(torn_down, Within::Done(())) {
-        it.cut_short();
+        it.inner().cut_short();
     }
+}
+
+/// The last transition, and the last record of the life.
+async fn terminate(inner: &Arc<Inner>, reason: ExitReason, budget: &Budget, took: Duration) {
+    inner.metrics.stopped(took);
+    // Whoever sees the end sees its reason.
+    inner.set_exit_reason(reason);
+    let (from, to) = (Phase::ShuttingDown, Phase::Terminated);
+    let made = inner.transition(None, |cell| {
+        cell.go(from, to).map(|()| Arrow { from, to, reason: Some(reason) })
+    });
+    if let Ok(telling) = made {
+        if telling.is_some() {
+            budget.tell_last(inner, telling).await;
+            inner.metrics.stopped(budget.since.elapsed());
+        }
+        inner.recorded_as_ended(reason).await;
+    }
+}
+
+fn is_up(phase: Phase) -> bool {
+    matches!(phase.state(), AgentState::Ready | AgentState::Busy | AgentState::Paused)
 }
 
 #[cold]
 fn already(phase: Phase) -> Result<(), Error> {
-    match phase.state() {
-        AgentState::Ready | AgentState::Busy | AgentState::Paused => Ok(()),
-        state => Err(Error::not_ready(state, "uninitialized")),
-    }
+    if is_up(phase) { Ok(()) } else { Err(Error::not_ready(phase.state(), "uninitialized")) }
+}
+
+/// The right to end a life.
+pub(crate) struct StopClaim {
+    /// Where the agent was to whoever looked: in its turn, if it had one.
+    pub(crate) from: Phase,
+    /// The transition to shutting down, which is still to be told.
+    telling: Option<Telling>,
 }
 
 /// Takes life to the point where only the caller may end it. `None` if somebody else has, or is
-/// about to; it is over when this returns, or `budget` was spent waiting for it.
-pub(crate) async fn claim_stop<L: Lived>(it: &L, budget: Duration) -> Option<Phase> {
-    let cell = it.cell();
+/// about to; it is over when this returns, or `timeout` was spent waiting for it.
+pub(crate) async fn claim_stop(inner: &Arc<Inner>, timeout: Duration) -> Option<StopClaim> {
+    let cell = &inner.cell;
     loop {
         match cell.life() {
             Phase::Terminated => return None,
             Phase::ShuttingDown => {
-                within(budget, None, cell.wait(|life, _| life == Phase::Terminated)).await;
+                within(|| timeout, None, cell.wait(|life, _| life == Phase::Terminated)).await;
                 return None;
             }
             // Whoever starts rolls back, and is done then; unless nobody polls it any more.
             from @ Phase::Bootstrapping => {
-                it.signal().set();
+                inner.signal.set();
                 let started = cell.wait(|life, _| life != Phase::Bootstrapping);
-                let waited = within(budget, None, started).await;
+                let waited = within(|| timeout, None, started).await;
                 if !matches!(waited, Within::Done(_))
-                    && let Some(seen) = try_claim_stop(it, from)
+                    && let Some(claim) = try_claim_stop(inner, from)
                 {
-                    return Some(seen);
+                    return Some(claim);
                 }
             }
             from => {
-                if let Some(seen) = try_claim_stop(it, from) {
-                    return Some(seen);
+                if let Some(claim) = try_claim_stop(inner, from) {
+                    return Some(claim);
                 }
             }
         }
     }
 }
 
-/// The same without waiting, for whoever knows where life is. Says where the agent was to whoever
-/// looked: in its turn, if it had one.
-pub(crate) fn try_claim_stop<L: Lived>(it: &L, from: Phase) -> Option<Phase> {
-    it.cell().go(from, Phase::ShuttingDown).ok()?;
-    Some(if from == Phase::Idle { it.cell().turn() } else { from })
+/// The same without waiting, for whoever knows where life is.
+pub(crate) fn try_claim_stop(inner: &Arc<Inner>, from: Phase) -> Option<StopClaim> {
+    let mut seen = from;
+    let telling = inner.transition(None, |cell: &LifeCell| {
+        cell.go(from, Phase::ShuttingDown)?;
+        if from == Phase::Idle {
+            seen = cell.turn();
+        }
+        Ok::<_, Phase>(Arrow::new(seen, Phase::ShuttingDown))
+    });
+    Some(StopClaim { from: seen, telling: telling.ok()? })
 }
 
-/// Ends a life that [`claim_stop`] claimed: cancels the turn and lets its ends run, tears down, and
-/// terminates. Bounded; whatever happens, the agent is terminated afterwards.
-pub(crate) async fn finish<L: Lived>(it: &L, from: Phase, reason: ExitReason, budget: Duration) {
-    let started = Instant::now();
-    it.moved(from, Phase::ShuttingDown, None).await;
+/// Ends a life that was claimed: cancels the turn and lets its ends run, tears down, and terminates.
+/// Bounded; whatever happens, the agent is terminated afterwards.
+pub(crate) async fn finish<L: Lived>(
+    it: &L,
+    claim: StopClaim,
+    reason: ExitReason,
+    timeout: Duration,
+) {
+    let inner = it.inner();
+    let StopClaim { from, telling } = claim;
+    let budget = Budget::new(timeout);
     let mut reason = reason;
-    let mut left = budget;
+    // The clock is looked at only where time may have passed.
+    let mut left = timeout;
+    if telling.is_some() {
+        budget.tell_first(inner, telling).await;
+        left = budget.left();
+    }
     // From Uninitialized nothing was acquired, and no hook has anything to end.
     if from != Phase::Uninitialized {
-        if it.cell().is_held() {
-            it.signal().set();
-            let ended = it.cell().wait(|_, held| !held);
-            if !matches!(within(budget, None, ended).await, Within::Done(_)) {
+        if inner.cell.is_held() {
+            inner.signal.set();
+            let ended = inner.cell.wait(|_, held| !held);
+            if !matches!(within(|| left, None, ended).await, Within::Done(_)) {
+                inner.hurry();
                 reason = ExitReason::Forced;
             }
-            left = budget.saturating_sub(started.elapsed());
+            left = budget.left();
         }
-        if !matches!(within(left, None, pin!(it.tear_down(reason, left))).await, Within::Done(())) {
-            it.cut_short();
+        let torn_down = within(|| left, None, pin!(it.tear_down(reason, left))).await;
+        if !matches!(torn_down, Within::Done(())) {
+            inner.cut_short();
             reason = ExitReason::Forced;
         }
     }
-    let took = started.elapsed();
+    let took = budget.since.elapsed();
     // Hooks that were cut off by the budget ended all the same.
-    if from != Phase::Uninitialized && took >= budget && !budget.is_zero() {
+    if from != Phase::Uninitialized && took >= timeout && !timeout.is_zero() {
         reason = ExitReason::Forced;
     }
-    it.metrics().stopped(took);
-    enter(it, Phase::ShuttingDown, Phase::Terminated, Some(reason), 2).await;
+    terminate(inner, reason, &budget, took).await;
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 enum Within<T> {
@@ -256,7 +384,7 @@ enum Within<T> {
 /// Runs `future` for at most so long. The timer is armed when it is pending for the first time; a
 /// future that is ready at once gets its say even with no time left.
 async fn within<T>(
-    limit: Duration,
+    limit: impl Fn() -> Duration,
     signal: Option<&Signal>,
     future: impl Future<Output = T>,
 ) -> Within<T> {
@@ -271,7 +399,7 @@ async fn within<T>(
         if signal.is_some_and(|signal| signal.register(cx.waker())) {
             return Poll::Ready(Within::Stopped);
         }
-        let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit())));
         timer.as_mut().poll(cx).map(|()| Within::TimedOut)
     })
     .await

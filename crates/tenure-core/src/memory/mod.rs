@@ -114,39 +114,19 @@ impl Loaded {
         *self.read.lock() = kept.into_iter().map(|(key, kept)| (key, kept.into())).collect();
     }
 
-    /// Takes what is to be stored. It is not dirty any more; `stored` or `refused` is called next.
-    pub(crate) fn take(&self) -> BTreeMap<String, Write> {
-        let mut dirty = PutBack { slots: std::mem::take(&mut *self.dirty.lock()), loaded: self };
-        let values = into_json(dirty.slots.clone());
-        dirty.slots.clear();
+    /// Takes what is to be stored. It is dirty again unless [`Taken::stored`] is called.
+    pub(crate) fn take(&self) -> Taken<'_> {
+        let slots = std::mem::take(&mut *self.dirty.lock());
+        let mut taken = Taken { slots, changes: BTreeMap::new(), loaded: self };
+        // Making JSON of it is somebody's code, and may panic.
+        let values = into_json(taken.slots.clone());
         let read = self.read.lock();
         let write = |(key, value): (String, Value)| {
             let read = read.get(&key).cloned().unwrap_or_default();
             (key, Write { value, read })
         };
-        values.into_iter().map(write).collect()
-    }
-
-    /// These were stored, and the memory has this of them now: what others wrote may be in it.
-    pub(crate) fn stored(&self, kept: BTreeMap<String, Kept>) {
-        // What was there is dropped last, when no lock is held.
-        let mut gone = Vec::new();
-        let (mut values, dirty) = (self.values.lock(), self.dirty.lock());
-        let mut read = self.read.lock();
-        for (key, kept) in kept {
-            if !dirty.contains_key(&key) {
-                gone.extend(values.insert(key.clone(), kept.value.clone().into()));
-            }
-            read.insert(key, kept.into());
-        }
-    }
-
-    /// These could not be stored, and stay dirty, unless they were written again since.
-    pub(crate) fn refused(&self, changes: BTreeMap<String, Write>) {
-        let mut dirty = self.dirty.lock();
-        for (key, write) in changes {
-            dirty.entry(key).or_insert(write.value.into());
-        }
+        taken.changes = values.into_iter().map(write).collect();
+        taken
     }
 
     /// Which versions of these keys were read.
@@ -182,14 +162,32 @@ impl Loaded {
     }
 }
 
-/// What was taken to be stored. Making JSON of it is somebody's code: if that panics, all of it is
-/// dirty again.
-struct PutBack<'a> {
+/// What was taken to be stored. If that does not happen, because the memory refuses, panics or is cut
+/// off, all of it is dirty again, but for what was written since.
+pub(crate) struct Taken<'a> {
     slots: BTreeMap<String, Slot>,
+    pub(crate) changes: BTreeMap<String, Write>,
     loaded: &'a Loaded,
 }
 
-impl Drop for PutBack<'_> {
+impl Taken<'_> {
+    /// These were stored, and the memory has this of them now: what others wrote may be in it.
+    pub(crate) fn stored(mut self, kept: BTreeMap<String, Kept>) {
+        // What was there is dropped last, when no lock is held.
+        let mut gone = Vec::new();
+        let _slots = std::mem::take(&mut self.slots);
+        let (mut values, dirty) = (self.loaded.values.lock(), self.loaded.dirty.lock());
+        let mut read = self.loaded.read.lock();
+        for (key, kept) in kept {
+            if !dirty.contains_key(&key) {
+                gone.extend(values.insert(key.clone(), kept.value.clone().into()));
+            }
+            read.insert(key, kept.into());
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if !self.slots.is_empty() {
             let mut dirty = self.loaded.dirty.lock();

@@ -17,6 +17,33 @@ pub enum PhasePattern {
 }
 
 impl PhasePattern {
+    /// Whether the table has a transition from what `source` matches to what `target` matches.
+    pub fn can_meet(source: Self, target: Self) -> bool {
+        let from = Phase::ALL.into_iter().filter(|phase| source.matches(*phase));
+        from.flat_map(Phase::targets).any(|to| target.matches(to))
+    }
+
+    /// What to write in place of a pair that the table does not have, in words.
+    pub fn instead_of(source: Self, target: Self) -> String {
+        let names = |phases: Vec<Phase>| {
+            let names: Vec<_> = phases.into_iter().map(Phase::as_str).collect();
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        };
+        match (source, target) {
+            (Self::Is(from), _) => {
+                format!("from {from} an agent goes to: {}", names(from.targets().collect()))
+            }
+            (Self::Any, Self::Is(to)) => {
+                let leads = |from: &Phase| from.may_go_to(to);
+                format!(
+                    "{to} is reached from: {}",
+                    names(Phase::ALL.into_iter().filter(leads).collect())
+                )
+            }
+            (Self::Any, Self::Any) => "every transition matches".to_owned(),
+        }
+    }
+
     pub(crate) fn matches(self, phase: Phase) -> bool {
         match self {
             Self::Any => true,

@@ -8,5 +8,8 @@ mod endings;
 mod g1_table;
 mod lifecycle;
 mod many;
+mod own;
 mod phases;
+mod releases;
 mod support;
+mod told;

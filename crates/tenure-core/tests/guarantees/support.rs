@@ -152,7 +152,11 @@ pub(crate) struct Log(Arc<Mutex<Vec<Entry>>>);
 
 impl Log {
     fn note(&self, hook: &str, cx: &Cx<'_>, saw: Saw) {
-        let entry = Entry { hook: hook.to_owned(), instance: cx.instance_id(), saw };
+        self.add(hook, cx.instance_id(), saw);
+    }
+
+    pub(crate) fn add(&self, hook: &str, instance: InstanceId, saw: Saw) {
+        let entry = Entry { hook: hook.to_owned(), instance, saw };
         self.0.lock().unwrap().push(entry);
     }
 
@@ -183,7 +187,7 @@ impl Log {
 pub(crate) struct Held(Arc<[AtomicUsize; 2]>);
 
 impl Held {
-    fn acquire(&self, cx: &Cx<'_>) {
+    pub(crate) fn acquire(&self, cx: &Cx<'_>) {
         self.0[0].fetch_add(1, Ordering::SeqCst);
         let held = self.clone();
         cx.resources().register("held", move || async move {

@@ -5,7 +5,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use tenure_core::agent::Agent;
-use tenure_core::hook::Point;
+use tenure_core::hook::{self, Point};
+use tenure_core::model::ModelResponse;
 use tenure_core::phase::AgentState;
 use tenure_core::{CancelToken, Outcome};
 use tokio::time::sleep;
@@ -165,4 +166,47 @@ impl std::task::Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.0.up();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wrap_that_answers_on_any_error_undoes_no_cancel_and_no_limit_of_the_turn() {
+    for streams in [true, false] {
+        for (limit, outcome) in [(secs(60), Outcome::Cancelled), (ms(5), Outcome::TimedOut)] {
+            let agent = Agent::builder("agent").model(script([Reply::Hang])).with_lifecycle(
+                hook::wrap_model_call(|_, request, next| {
+                    Box::pin(async move {
+                        let answer = next.call(request).await;
+                        Ok(answer.unwrap_or_else(|_| ModelResponse::text("sorry")))
+                    })
+                }),
+            );
+            let agent = started(agent).await;
+            let request = agent.request("go").limit(limit);
+            let run = async {
+                if streams { request.stream().finish().await } else { request.run().await }
+            };
+            let (result, ()) = tokio::join!(run, async {
+                sleep(ms(10)).await;
+                agent.cancel();
+            });
+            let error = result.expect_err("the turn did not end well");
+            assert_eq!(error.outcome(), outcome, "streams: {streams}");
+            assert_eq!(error.report().map(|report| report.outcome), Some(outcome));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_the_model_is_an_error_that_a_wrap_may_recover() {
+    let agent = Agent::builder("agent")
+        .model(script([Reply::Hang]))
+        .model_limit(ms(5))
+        .with_lifecycle(hook::wrap_model_call(|_, request, next| {
+            Box::pin(async move {
+                let answer = next.call(request).await;
+                Ok(answer.unwrap_or_else(|_| ModelResponse::text("sorry")))
+            })
+        }));
+    let report = started(agent).await.run("go").await.expect("the wrap recovered");
+    assert_eq!(report.output(), "sorry");
 }

@@ -2,10 +2,14 @@
 
 use crate::semantics::support::*;
 use tenure_core::agent::Agent;
-use tenure_core::hook::{self, After, Flow, HookAction, JumpTarget, Origin, Point, Points};
+use tenure_core::chat::{Chat, ChatEnd};
+use tenure_core::hook::{
+    self, After, Flow, HookAction, HookError, JumpTarget, Origin, Point, Points,
+};
 use tenure_core::message::ToolStatus;
 use tenure_core::model::ModelResponse;
 use tenure_core::{ErrorKind, Outcome};
+use tokio::time::sleep;
 
 const ENDS: Points = Points::NONE.with(Point::BeforeAgent).with(Point::AfterAgent);
 
@@ -289,4 +293,71 @@ async fn g8_a_jump_past_tool_calls_settles_them_and_keeps_the_text() {
         assert_eq!(statuses, [ToolStatus::NotExecuted; 2]);
         assert_valid(&agent);
     }
+}
+
+/// Each scope with a begin that does not pass, and behind it an entry that has only the end.
+#[tokio::test(start_paused = true)]
+async fn g1_an_end_without_a_begin_runs_wherever_it_stands() {
+    for hangs in [true, false] {
+        let log = Log::default();
+        let fails = move || async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            Err(HookError::new("no"))
+        };
+        let (turn_end, chat_end, instance_end) = (log.clone(), log.clone(), log.clone());
+        let agent = Agent::builder("agent")
+            .model(script([]))
+            .with_lifecycle(hook::before_agent(move |_, _| Box::pin(fails())))
+            .with_lifecycle(hook::before_chat(move |_| Box::pin(fails())))
+            .with_lifecycle(hook::after_agent(move |_, end| {
+                turn_end.add(format!("after_agent({})", end.outcome()));
+                Box::pin(async { Ok(After::Done) })
+            }))
+            .with_lifecycle(hook::after_chat(move |_, end: &ChatEnd| {
+                chat_end.add(format!("after_chat({})", end.outcome));
+                Box::pin(async { Ok(()) })
+            }))
+            .with_lifecycle(hook::on_shutdown(move |_, reason| {
+                instance_end.add(format!("on_shutdown({})", reason.as_str()));
+                Box::pin(async { Ok(()) })
+            }))
+            .with_lifecycle(probe_at("behind", &log, ENDS));
+        let agent = started(agent).await;
+        let chat = Chat::new("chat", [agent.clone()]);
+        let (_, _, ()) = tokio::join!(agent.run("go"), chat.run(async |_: &Chat| Ok(())), async {
+            sleep(ms(5)).await;
+            agent.cancel();
+            chat.cancel();
+        });
+        agent.shutdown().await;
+        let outcome = if hangs { "cancelled" } else { "failed" };
+        let mut lines = log.take();
+        lines.sort();
+        let mut wanted = vec![
+            format!("after_agent({outcome})"),
+            format!("after_chat({outcome})"),
+            "on_shutdown(completed)".to_owned(),
+        ];
+        wanted.sort();
+        assert_eq!(lines, wanted, "whoever has a begin that was not reached has no end");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g1_on_shutdown_without_on_start_runs_behind_a_start_that_fails() {
+    let log = Log::default();
+    let end = log.clone();
+    let agent = Agent::builder("agent")
+        .model(script([]))
+        .with_lifecycle(hook::on_start(|_| Box::pin(async { Err(HookError::new("no")) })))
+        .with_lifecycle(hook::on_shutdown(move |_, reason| {
+            end.add(reason.as_str());
+            Box::pin(async { Ok(()) })
+        }))
+        .build()
+        .unwrap();
+    agent.startup().await.unwrap_err();
+    assert_eq!(log.take(), ["startup_failed"]);
 }

@@ -431,3 +431,53 @@ async fn an_asker_that_answers_in_another_form_fails_the_question() {
     let report = agent.await.run("go").await.unwrap();
     assert_eq!(results(report.history())[0].status, ToolStatus::Denied);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g1_a_question_that_nobody_answered_ends_with_an_event() {
+    let ends = async |how: &str| {
+        let bus = EventBus::new();
+        let mut heard = bus.subscribe(1 << 10);
+        let agent = started(asking(approval).events(&bus)).await;
+        match how {
+            "cancelled" => {
+                let (_, ()) = tokio::join!(agent.run("go"), async {
+                    sleep(ms(10)).await;
+                    agent.cancel();
+                });
+            }
+            "dropped" => {
+                drop_after(agent.run("go"), ms(10)).await;
+                agent.ready().await.unwrap();
+            }
+            "stopped" => {
+                let (_, ()) = tokio::join!(agent.run("go"), async {
+                    sleep(ms(10)).await;
+                    agent.shutdown().await;
+                });
+            }
+            "answered" => {
+                let (_, ()) = tokio::join!(agent.run("go"), async {
+                    sleep(ms(10)).await;
+                    let id = agent.pending_asks()[0].id.clone();
+                    assert_eq!(agent.answer(&id, Answer::Approve), Answered::Accepted);
+                });
+            }
+            other => panic!("{other}"),
+        }
+        let (mut asked, mut ended) = (Vec::new(), Vec::new());
+        for event in events(&mut heard) {
+            match &event.kind {
+                EventKind::Asked { ask, .. } => asked.push(ask.clone()),
+                EventKind::Answered { ask, decision } => ended.push((ask.clone(), *decision)),
+                EventKind::AskEnded { ask, outcome } => ended.push((ask.clone(), outcome.as_str())),
+                _ => {}
+            }
+        }
+        assert_eq!(asked, ended.iter().map(|(ask, _)| ask.clone()).collect::<Vec<_>>(), "{how}");
+        ended.iter().map(|(_, how)| *how).collect::<Vec<_>>()
+    };
+    assert_eq!(ends("answered").await, ["approve"]);
+    for how in ["cancelled", "dropped", "stopped"] {
+        assert_eq!(ends(how).await, ["cancelled"], "{how}");
+    }
+}

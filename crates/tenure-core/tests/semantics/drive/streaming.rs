@@ -3,8 +3,10 @@
 use crate::semantics::support::*;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
+use tenure_core::context::ModelCx;
+use tenure_core::event::EventBus;
 use tenure_core::hook::{self, After, Flow, HookAction, Point, Points};
-use tenure_core::model::ModelErrorKind;
+use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
 
 const PIECES: Reply = Reply::Stream(&["one ", "two ", "three"]);
 
@@ -177,4 +179,51 @@ async fn text_beside_tool_calls_is_streamed_too() {
     let expected = [(1, "let me look. "), (2, "one two three")];
     assert_eq!(told, expected.map(|(response, text)| (response, text.to_owned())));
     assert_eq!(stream.finish().await.expect("it ends").output(), "one two three");
+}
+
+/// Streams one text and returns another.
+struct Contradicts;
+
+#[async_trait::async_trait]
+impl Model for Contradicts {
+    async fn call(
+        &self,
+        _request: &ModelRequest,
+        cx: ModelCx<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        cx.delta("yes, ");
+        Ok(ModelResponse::text("no"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_streams_one_text_and_returns_another_fails() {
+    for watched in [true, false] {
+        let bus = EventBus::new();
+        let _listens = watched.then(|| bus.subscribe(100));
+        let agent = started(Agent::builder("agent").model(Contradicts).events(&bus)).await;
+        let mut stream = agent.stream("go");
+        assert_eq!(stream.next().await.as_deref(), Some("yes, "));
+        let error = stream.finish().await.expect_err("the text that was read is contradicted");
+        let model = error.model_error().expect("it is the model's error");
+        assert_eq!(model.kind(), ModelErrorKind::Malformed);
+        assert_eq!(agent.run("go").await.unwrap().output(), "no", "nobody has read another text");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_keeps_text_may_not_contradict_what_was_read() {
+    let answers = hook::wrap_model_call(|_, request, next| {
+        Box::pin(async move {
+            let answer = next.call(request).await;
+            Ok(answer.unwrap_or_else(|_| ModelResponse::text("sorry")))
+        })
+    });
+    let torn = Reply::Torn(&["one "], ModelErrorKind::Transport);
+    let agent = Agent::builder("agent")
+        .model(script([torn]))
+        .with_lifecycle(hook::hook(answers).keeps_text());
+    let (pieces, result) = read(&started(agent).await).await;
+    assert_eq!(pieces, ["one "]);
+    assert_eq!(result, Err(Outcome::Failed), "and not `sorry` behind what was read");
 }

@@ -1,0 +1,81 @@
+//! A type of one's own behind the agent whose life it has.
+
+use super::{LifecycleConfig, ManagedAgent};
+use crate::BoxFuture;
+use crate::context::ModelCx;
+use crate::hook::HookError;
+use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use async_trait::async_trait;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+/// What an agent asks of the type whose life it is.
+pub(crate) trait Own: Send + Sync {
+    fn do_startup<'a>(
+        &'a self,
+        config: &'a LifecycleConfig,
+    ) -> BoxFuture<'a, Result<(), HookError>>;
+    fn do_shutdown(&self, timeout: Duration) -> BoxFuture<'_, Result<(), HookError>>;
+    fn process<'a>(&'a self, request: &'a str) -> BoxFuture<'a, Result<String, HookError>>;
+}
+
+impl<T: ManagedAgent> Own for T {
+    fn do_startup<'a>(
+        &'a self,
+        config: &'a LifecycleConfig,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        ManagedAgent::do_startup(self, config)
+    }
+
+    fn do_shutdown(&self, timeout: Duration) -> BoxFuture<'_, Result<(), HookError>> {
+        ManagedAgent::do_shutdown(self, timeout)
+    }
+
+    fn process<'a>(&'a self, request: &'a str) -> BoxFuture<'a, Result<String, HookError>> {
+        ManagedAgent::process(self, request)
+    }
+}
+
+/// Where the type is, once it is held in an [`Arc`]. Weak, because the type holds the agent.
+#[derive(Clone, Default)]
+pub(super) struct OwnSlot(Arc<OnceLock<Weak<dyn Own>>>);
+
+impl OwnSlot {
+    pub(super) fn set(&self, own: Weak<dyn Own>) {
+        // The same type each time: there is one.
+        let _ = self.0.set(own);
+    }
+}
+
+/// The type as the model of its agent: a request is processed, and the result is the answer.
+pub(super) struct OwnModel(pub(super) OwnSlot);
+
+#[async_trait]
+impl Model for OwnModel {
+    fn name(&self) -> &str {
+        "own"
+    }
+
+    async fn call(
+        &self,
+        request: &ModelRequest,
+        _cx: ModelCx<'_>,
+    ) -> Result<ModelResponse, ModelError> {
+        let Some(own) = self.0.0.get().and_then(Weak::upgrade) else {
+            return Err(ModelError::new(
+                ModelErrorKind::Other,
+                "the type that this agent is made of is not there any more, or is not held in an \
+                 `Arc`; keep its `Arc` for as long as the agent is used",
+            ));
+        };
+        let input = request.messages.last().map(|last| last.text().to_owned()).unwrap_or_default();
+        match own.process(&input).await {
+            Ok(answer) => Ok(ModelResponse::text(answer)),
+            Err(error) => {
+                let fatal = error.is_fatal();
+                let failed = ModelError::new(ModelErrorKind::Other, error.to_string());
+                Err(if fatal { failed.fatal() } else { failed })
+            }
+        }
+    }
+}
