@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 /// assert_eq!(sum, 55);
 /// # })
 /// ```
+#[doc(alias = "to_thread")]
 pub async fn blocking<T: Send + 'static>(code: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, wait) = oneshot::channel();
     let thread = std::thread::Builder::new().name("tenure-blocking".to_owned()).spawn(move || {

@@ -19,12 +19,14 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Something that a person wrote is wrong: a limit, a name, an order.
+    #[doc(alias = "AgentConfigError")]
     Invalid,
     /// The agent is not ready; [`Error::state`] says what it is.
     NotReady,
     /// The table does not allow the transition.
     IllegalTransition,
     /// Startup failed; the agent was rolled back unless configured otherwise.
+    #[doc(alias = "StartupError")]
     Startup,
     /// A guard, a decision or a person said no.
     Denied,
@@ -284,6 +286,8 @@ impl Error {
     }
 
     /// Whether the agent shuts down for it.
+    #[doc(alias = "FatalError")]
+    #[doc(alias = "RecoverableError")]
     pub fn is_fatal(&self) -> bool {
         self.0.fatal
     }

@@ -47,6 +47,7 @@ const FIXED_RESPONSE: &str = "***FIXED_RESPONSE";
 /// # Ok::<_, tenure_core::Error>(()) }).unwrap();
 /// ```
 #[derive(Debug, Default)]
+#[doc(alias = "PassthroughLLM")]
 pub struct Passthrough {
     calls: AtomicU64,
     fixed: Mutex<Option<String>>,

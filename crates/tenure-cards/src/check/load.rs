@@ -199,6 +199,7 @@ impl Loaded {
 /// what is wrong is in the report.
 ///
 /// Agents that a card names and that are not loaded are looked for among the files beside it.
+#[doc(alias = "agent_card_loader")]
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let mut loading = CardLoader::new(path, options);
     if path.is_dir() {

@@ -69,6 +69,7 @@ impl SpecScope<'_, '_> {
     }
 
     /// The function that `text` names, if it fits `used`.
+    #[doc(alias = "load_hook_function")]
     pub fn python(&mut self, text: &str, span: Span, used: Use) -> Option<PythonRef> {
         let found = self.find(text, span)?;
         let spec = split(text).expect("it was found, so it could be split");

@@ -32,6 +32,7 @@ const LIFECYCLE: &[(&str, Point)] =
     &[("on_start", Point::OnStart), ("on_shutdown", Point::OnShutdown)];
 
 /// Reads `lifecycle_hooks`, `hooks` and `tool_hooks`.
+#[doc(alias = "lifecycle_hook_loader")]
 pub fn read_hooks(tree: &Node, scope: &mut SpecScope<'_, '_>) -> CardHooks {
     let mut drafts = Vec::new();
     if let Some(map) = scope.reader.mapping(tree, "lifecycle_hooks") {

@@ -13,6 +13,7 @@ use tenure_hosts::{PythonFunction, ToolHooks};
 /// All hooks of one card.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
+#[doc(alias = "AgentLifecycleHooks")]
 pub struct CardHooks {
     /// `lifecycle_hooks`, then `hooks`, each in the order of the file. Names are unique.
     pub declared: Vec<DeclaredHook>,

@@ -91,6 +91,7 @@ pub struct ProjectConfig {
 #[non_exhaustive]
 pub struct ContextSettings {
     /// Whether chats get the overviews also if `CONTEXT_AWARE` is not set.
+    #[doc(alias = "CONTEXT_AWARE")]
     pub aware: bool,
     /// The file of the variable `concept_overview`, absolute.
     pub concept_overview: Option<PathBuf>,

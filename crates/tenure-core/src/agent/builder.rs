@@ -60,12 +60,14 @@ impl AgentBuilder {
     }
 
     /// The model that answers. Every agent needs one.
+    #[doc(alias = "provider")]
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
         self
     }
 
     /// The system instruction.
+    #[doc(alias = "system_prompt")]
     pub fn instruction(mut self, instruction: impl Into<Arc<str>>) -> Self {
         self.config.instruction = Some(instruction.into());
         self
@@ -147,6 +149,7 @@ impl AgentBuilder {
     }
 
     /// The most model calls that a turn may make.
+    #[doc(alias = "max_iterations")]
     pub fn max_steps(mut self, steps: usize) -> Self {
         self.config.max_steps = steps;
         self

@@ -18,10 +18,12 @@ pub struct AgentConfig {
     /// What it is for, as another model reads it when the agent is a tool.
     pub description: String,
     /// Its system instruction.
+    #[doc(alias = "system_prompt")]
     pub instruction: Option<Arc<str>>,
     /// What steers its model.
     pub params: ModelParams,
     /// The most model calls that a turn may make. 10.
+    #[doc(alias = "max_iterations")]
     pub max_steps: usize,
     /// The most tool bodies that run at the same time. 8.
     pub max_parallel_tools: usize,

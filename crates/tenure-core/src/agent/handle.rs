@@ -27,6 +27,8 @@ use std::time::Duration;
 /// Dropping the last handle shuts the agent down in the background: its `on_shutdown` hooks run on
 /// the agent's own tracker. With no runtime left, what it acquired is released at once, as far as
 /// that is possible, and its end is recorded as [`ExitReason::Crashed`].
+#[doc(alias = "LlmDecorator")]
+#[doc(alias = "McpAgent")]
 pub struct Agent {
     inner: Arc<Inner>,
 }
@@ -73,6 +75,8 @@ impl Agent {
     }
 
     /// The state it is in.
+    #[doc(alias = "get_state")]
+    #[doc(alias = "initialized")]
     pub fn state(&self) -> AgentState {
         self.phase().state()
     }
@@ -83,6 +87,7 @@ impl Agent {
     }
 
     /// Its numbers so far.
+    #[doc(alias = "get_metrics")]
     pub fn metrics(&self) -> LifecycleMetrics {
         self.inner.metrics.read(self.inner.cell.moves())
     }
@@ -126,6 +131,7 @@ impl Agent {
     /// # Cancel safety
     ///
     /// Dropping the future rolls the startup back in the background.
+    #[doc(alias = "initialize")]
     pub async fn startup(&self) -> Result<(), Error> {
         self.inner.startup(None).await
     }
@@ -187,6 +193,7 @@ impl Agent {
     /// Dropping the future cancels the turn; its ends run in the background, and the agent is
     /// ready again when they have.
     #[inline]
+    #[doc(alias = "process")]
     pub async fn run(&self, input: impl Into<Input>) -> Result<TurnReport, Error> {
         crate::drive::drive(&self.inner, input.into(), None).await
     }
@@ -279,6 +286,7 @@ impl Agent {
     }
 
     /// Every value that the agent itself holds. Empty after shutdown.
+    #[doc(alias = "_agent_state")]
     pub fn state_values(&self) -> BTreeMap<String, Value> {
         self.inner.if_extra().map(|extra| extra.state.all()).unwrap_or_default()
     }

@@ -86,6 +86,7 @@ impl<'a> ContextVariables<'a> {
     }
 
     /// Every variable.
+    #[doc(alias = "data")]
     pub fn all(&self) -> BTreeMap<String, Value> {
         self.run.map(|run| run.variables.lock().clone()).unwrap_or_default()
     }

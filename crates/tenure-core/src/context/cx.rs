@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 /// What every hook, model and tool gets to see. Each point's own context derefs to it.
 #[derive(Clone, Copy)]
+#[doc(alias = "HookContext")]
 pub struct Cx<'a> {
     pub(crate) site: &'a Site<'a>,
     pub(crate) clock: &'a Clock,
@@ -78,6 +79,7 @@ impl<'a> Cx<'a> {
     }
 
     /// The id of the instance, unique for ever.
+    #[doc(alias = "agent_id")]
     pub fn instance_id(&self) -> InstanceId {
         self.site.inner.id
     }
@@ -137,6 +139,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Announces an event that this crate has no kind for, if anybody listens.
+    #[doc(alias = "emit")]
     pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
         self.site.emit(|| EventKind::Announced { name, data: data() });
     }
@@ -148,6 +151,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Where the events of the agent go, if they go anywhere.
+    #[doc(alias = "emitter")]
     pub fn events(&self) -> Option<&'a EventBus> {
         self.site.inner.bus.as_ref()
     }
@@ -313,6 +317,7 @@ impl fmt::Debug for Cx<'_> {
 
 /// An agent as its own hooks see it: to look at, not to hold on to.
 #[derive(Clone, Copy)]
+#[doc(alias = "AgentProtocol")]
 pub struct AgentView<'a>(pub(crate) &'a Inner);
 
 impl<'a> AgentView<'a> {

@@ -22,6 +22,7 @@ use std::time::SystemTime;
 /// assert!(root.validate().is_ok());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[doc(alias = "Context")]
 pub struct ExecutionContext {
     trace_id: Arc<str>,
     #[serde(default)]
@@ -128,6 +129,7 @@ impl ExecutionContext {
 
     /// A child of this context with an intent of its own: same trace, new creation time.
     #[must_use]
+    #[doc(alias = "with_user_intent")]
     pub fn child(&self, user_intent: impl Into<String>) -> Self {
         Self {
             user_intent: user_intent.into(),
@@ -138,6 +140,7 @@ impl ExecutionContext {
     }
 
     /// The context this is a child of.
+    #[doc(alias = "parent_context")]
     pub fn parent(&self) -> Option<&ExecutionContext> {
         self.parent.as_deref()
     }

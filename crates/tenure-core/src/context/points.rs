@@ -49,6 +49,7 @@ macro_rules! contexts {
 
 contexts! {
     /// What `on_start` and `on_shutdown` see.
+    #[doc(alias = "AgentLifecycleContext")]
     InstanceCx;
     /// What `before_chat` and `after_chat` see.
     ChatCx;
@@ -171,6 +172,7 @@ impl TurnCx<'_> {
     }
 
     /// How many model calls the turn has made so far.
+    #[doc(alias = "iteration")]
     pub fn step_number(&self) -> usize {
         self.turn().steps_made()
     }
@@ -423,11 +425,13 @@ impl<'a> PhaseCx<'a> {
     }
 
     /// The phase the agent comes from.
+    #[doc(alias = "old_phase")]
     pub fn from(&self) -> Phase {
         self.from
     }
 
     /// The phase the agent has just entered.
+    #[doc(alias = "new_phase")]
     pub fn to(&self) -> Phase {
         self.to
     }

@@ -14,6 +14,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
+#[doc(alias = "EventType")]
 pub enum EventKind {
     /// The agent entered a phase.
     PhaseEntered {
@@ -25,6 +26,7 @@ pub enum EventKind {
         reason: Option<ExitReason>,
     },
     /// Startup has come this far.
+    #[doc(alias = "agent.startup")]
     Startup {
         /// The state it is in now.
         state: AgentState,
@@ -148,6 +150,7 @@ pub enum EventKind {
         reason: Option<String>,
     },
     /// A person is asked.
+    #[doc(alias = "InputRequestEvent")]
     Asked {
         /// The ask's id.
         ask: Arc<str>,

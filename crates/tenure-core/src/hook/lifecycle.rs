@@ -264,6 +264,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     /// | on failure | continue, always |
     /// | on cancel | runs |
     /// | on resume | runs: a transition that happens again is a transition |
+    #[doc(alias = "_transition_phase")]
     async fn on_transition(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
         Ok(())
     }

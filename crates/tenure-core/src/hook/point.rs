@@ -34,6 +34,7 @@ pub enum Point {
 
 impl Point {
     /// Every point.
+    #[doc(alias = "VALID_LIFECYCLE_HOOK_TYPES")]
     pub const ALL: [Point; 11] = [
         Point::OnStart,
         Point::OnShutdown,

@@ -24,6 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub struct LifecycleConfig {
     /// The most that a startup, retries included, or a shutdown may take. 30 s.
+    #[doc(alias = "timeout_seconds")]
     pub timeout: Duration,
     /// Whether a failed startup is tried again.
     pub retry_on_failure: bool,

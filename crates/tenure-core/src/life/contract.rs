@@ -37,9 +37,11 @@ pub trait AgentLifecycleProtocol: Send + Sync {
     async fn resume(&self) -> Result<(), Error>;
 
     /// The state it is in. Callable from any thread.
+    #[doc(alias = "get_state")]
     fn state(&self) -> AgentState;
 
     /// Its numbers so far.
+    #[doc(alias = "get_metrics")]
     fn metrics(&self) -> LifecycleMetrics;
 
     /// Who owns `key`.

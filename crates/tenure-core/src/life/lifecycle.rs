@@ -191,6 +191,7 @@ impl Lifecycle {
     }
 
     /// Every value that the agent owns or shares. Empty after shutdown.
+    #[doc(alias = "_agent_state")]
     pub fn values(&self) -> BTreeMap<String, Value> {
         self.agent().state_values()
     }

@@ -255,12 +255,14 @@ impl<'a> MemoryHandle<'a> {
     }
 
     /// Whether something has changed since it was last stored.
+    #[doc(alias = "_memory_dirty")]
     pub fn is_dirty(&self) -> bool {
         !self.loaded.dirty.lock().is_empty()
     }
 
     /// Stores what has changed. What others have written of the same keys meanwhile may be part of
     /// what is remembered afterwards: that is the memory's rule.
+    #[doc(alias = "persist")]
     pub async fn flush(&self) -> Result<(), Error> {
         self.inner.flush_memory().await
     }

@@ -27,8 +27,11 @@ use std::sync::Arc;
 /// The future is dropped when the turn is cancelled or its time is up. A model must not leave
 /// anything half done behind an `await`.
 #[async_trait]
+#[doc(alias = "LLMProvider")]
 pub trait Model: Send + Sync + 'static {
     /// Answers `request`.
+    #[doc(alias = "ProviderResult")]
+    #[doc(alias = "complete")]
     async fn call(
         &self,
         request: &ModelRequest,
@@ -76,12 +79,14 @@ pub enum StopReason {
 
 /// What a model answered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[doc(alias = "ProviderResponse")]
 pub struct ModelResponse {
     /// The text, possibly empty beside tool calls.
     #[serde(default)]
     pub text: String,
     /// The tools it wants called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[doc(alias = "ToolCalls")]
     pub calls: Vec<ToolCall>,
     /// What it cost.
     #[serde(default)]

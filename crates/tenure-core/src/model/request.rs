@@ -21,6 +21,7 @@ pub struct ModelRequest {
     /// The conversation so far.
     pub messages: Messages,
     /// The tools that the model may ask for.
+    #[doc(alias = "tool_defs")]
     pub tools: Arc<[Arc<ToolSpec>]>,
     /// Everything else that steers the model.
     pub params: ModelParams,

@@ -79,18 +79,23 @@ impl fmt::Display for PhasePattern {
 ///
 /// A hook on `bootstrapping -> idle` runs exactly once in a life.
 #[async_trait]
+#[doc(alias = "BasePhaseHook")]
 pub trait PhaseHook: Send + Sync + 'static {
     /// The phase the agent comes from.
+    #[doc(alias = "source_phase")]
     fn source(&self) -> PhasePattern;
     /// The phase the agent has just entered.
+    #[doc(alias = "target_phase")]
     fn target(&self) -> PhasePattern;
     /// What to do. It is bounded and its panics are caught.
     async fn execute(&self, cx: PhaseCx<'_>) -> Result<(), HookError>;
     /// Hooks with a smaller order run first; equal ones in the order of the list.
+    #[doc(alias = "get_order")]
     fn order(&self) -> i32 {
         500
     }
     /// The name under which reports and events show the hook.
+    #[doc(alias = "get_name")]
     fn name(&self) -> &str {
         std::any::type_name::<Self>()
     }

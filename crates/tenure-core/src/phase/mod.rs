@@ -64,36 +64,53 @@ impl fmt::Display for AgentState {
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 #[non_exhaustive]
+#[doc(alias = "AgentOperationalPhase")]
+#[doc(alias = "AgentPhaseManager")]
 pub enum Phase {
     /// Created, nothing acquired.
+    #[doc(alias = "AGENT_PHASE_UNINITIALIZED_ENTERED")]
     Uninitialized = 0,
     /// Startup: memory, tool servers, registration and `on_start`.
+    #[doc(alias = "AGENT_PHASE_BOOTSTRAPPING_STARTED")]
+    #[doc(alias = "INITIALIZING_PROMPT")]
     Bootstrapping = 1,
     /// Ready for a request.
+    #[doc(alias = "AGENT_PHASE_IDLE_ENTERED")]
     Idle = 2,
     /// Suspended by an operator.
     Paused = 3,
     /// A turn began; `before_agent` runs here.
+    #[doc(alias = "AGENT_PHASE_PROCESSING_USER_INPUT_STARTED")]
     ProcessingUserInput = 4,
     /// `before_model` and `wrap_model_call` run here, and the model.
+    #[doc(alias = "AGENT_PHASE_AWAITING_LLM_RESPONSE_STARTED")]
     AwaitingLlmResponse = 5,
     /// `after_model` runs here.
+    #[doc(alias = "AGENT_PHASE_ANALYZING_LLM_RESPONSE_STARTED")]
     AnalyzingLlmResponse = 6,
     /// Every unfinished tool call waits for somebody.
+    #[doc(alias = "AGENT_PHASE_AWAITING_TOOL_APPROVAL_STARTED")]
     AwaitingToolApproval = 7,
     /// The turn waits for a person.
     AwaitingUserInput = 8,
     /// At least one tool body is running.
+    #[doc(alias = "AGENT_PHASE_EXECUTING_TOOL_STARTED")]
     ExecutingTool = 9,
     /// All tool calls of the batch were denied.
+    #[doc(alias = "AGENT_PHASE_TOOL_DENIED_STARTED")]
     ToolDenied = 10,
     /// Tool results are being committed.
+    #[doc(alias = "AGENT_PHASE_PROCESSING_TOOL_RESULT_STARTED")]
     ProcessingToolResult = 11,
     /// A startup that failed without cleanup, or a fatal error.
+    #[doc(alias = "AGENT_PHASE_ERROR_ENTERED")]
     Error = 12,
     /// Cleaning up; `on_shutdown` runs here.
+    #[doc(alias = "AGENT_PHASE_SHUTTING_DOWN_STARTED")]
     ShuttingDown = 13,
     /// Over. This is final.
+    #[doc(alias = "AGENT_PHASE_SHUTDOWN_COMPLETED")]
+    #[doc(alias = "SHUTDOWN_COMPLETE")]
     Terminated = 14,
 }
 

@@ -40,6 +40,7 @@ impl fmt::Display for StateOwnership {
 
 /// A write by somebody who does not own the key. The whole patch was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(alias = "StateViolationError")]
 pub struct StateViolation {
     /// The key.
     pub key: String,

@@ -36,6 +36,7 @@ pub trait Tool: Send + Sync + 'static {
     fn spec(&self) -> ToolSpec;
 
     /// Does it. The arguments are an object as the tool's schema describes, after every wrap.
+    #[doc(alias = "execute")]
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError>;
 
     /// How long the tool may go on after a cancel to clean up. None by default.
@@ -58,6 +59,7 @@ pub trait Tool: Send + Sync + 'static {
 
 /// What a tool gives back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[doc(alias = "ToolResult")]
 pub struct ToolOutput {
     /// What the model gets to read.
     pub content: String,

@@ -24,6 +24,8 @@ use tokio_util::task::TaskTracker;
 /// exactly one terminal stage, whatever fails, panics, hangs or is cancelled; after that stage the
 /// agents that it started are shut down, in reverse order.
 #[derive(Clone)]
+#[doc(alias = "CoordinatorAgent")]
+#[doc(alias = "OrchestratorProtocol")]
 pub struct Orchestrator {
     pub(crate) inner: Arc<OrchestratorInner>,
 }
@@ -49,6 +51,7 @@ pub(crate) struct OrchestratorInner {
 /// When agents that are not started are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(alias = "get_lifecycle")]
 pub enum Start {
     /// All of them in the stage `initialize`. One that does not start fails the orchestration.
     #[default]
@@ -89,6 +92,7 @@ impl Orchestrator {
     ///
     /// Its target is one of `agents`, its reason is more than ten characters long, and if another
     /// of them could do the task, that one is its fallback.
+    #[doc(alias = "make_routing_decision")]
     pub async fn routing_decision(
         &self,
         task: &Task,
@@ -126,6 +130,7 @@ impl Orchestrator {
     }
 
     /// Waits until every orchestration is over, those that nobody waits for too.
+    #[doc(alias = "teardown")]
     pub async fn settled(&self) {
         self.inner.tracker.close();
         self.inner.tracker.wait().await;

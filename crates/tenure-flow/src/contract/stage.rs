@@ -7,6 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+#[doc(alias = "LifecycleStage")]
 pub enum Stage {
     /// The agents are started.
     Initialize,

@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+#[doc(alias = "ErrorPropagation")]
 pub enum ErrorStrategy {
     /// It fails at once.
     #[default]

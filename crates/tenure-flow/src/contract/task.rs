@@ -71,6 +71,7 @@ impl Task {
 
 /// Says what has to be done to reach a goal.
 #[async_trait]
+#[doc(alias = "PlannerAgent")]
 pub trait Planner: Send + Sync + 'static {
     /// The tasks. They are done in this order, but none before those that it depends on. An error
     /// ends the orchestration as failed, and a panic too.

@@ -19,6 +19,7 @@ use tenure_core::{Error, InstanceId};
 ///
 /// A terminated agent stays so; give the orchestrator a blueprint if it is to be used again.
 #[derive(Clone)]
+#[doc(alias = "WorkerAgent")]
 pub struct Worker {
     source: Source,
     capabilities: Vec<Arc<str>>,

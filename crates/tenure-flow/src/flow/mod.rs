@@ -96,6 +96,7 @@ impl Flow {
     }
 
     /// Runs a chat that begins with this message of the user's.
+    #[doc(alias = "run_workflow_orchestration")]
     pub async fn run(&self, message: impl Into<String>) -> ChatReport {
         self.chat().message(message).run().await
     }

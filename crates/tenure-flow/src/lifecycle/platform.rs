@@ -20,6 +20,8 @@ const DEFAULTS: [(Trigger, &str); 2] =
 ///
 /// `replaced` gives the function of the project's own `logs/workflow_lifecycle.py` that stands in
 /// for the one of this name, if there is one.
+#[doc(alias = "log_workflow_completion")]
+#[doc(alias = "log_workflow_start")]
 pub fn platform_defaults(
     replaced: impl Fn(&'static str) -> Option<PythonFunction>,
 ) -> Vec<LifecycleTool> {

@@ -105,6 +105,11 @@ pub enum Run {
 /// One entry of `lifecycle_tools`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[doc(alias = "LifecycleToolManager")]
+#[doc(alias = "lifecycle.tool_call")]
+#[doc(alias = "lifecycle.tool_error")]
+#[doc(alias = "lifecycle.tool_result")]
+#[doc(alias = "lifecycle_tools")]
 pub struct LifecycleTool {
     /// When it runs.
     pub trigger: Trigger,

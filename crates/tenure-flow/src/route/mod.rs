@@ -104,6 +104,7 @@ impl Serialize for Target {
 /// Who does the next part, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
+#[doc(alias = "SelectSpeakerEvent")]
 pub struct RoutingDecision {
     /// Who does it.
     pub target: Target,

@@ -54,6 +54,7 @@ use tenure_core::model::Model;
 /// ```
 #[derive(Clone)]
 #[must_use]
+#[doc(alias = "MAPE-K")]
 pub struct Adaptation(Arc<Inner>);
 
 struct Inner {

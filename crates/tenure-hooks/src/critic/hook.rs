@@ -80,6 +80,7 @@ pub enum OnFailure {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
+#[doc(alias = "bicameral")]
 pub struct Critic {
     judges: Vec<Judge>,
     judged: Judged,

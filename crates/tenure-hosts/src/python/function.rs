@@ -39,6 +39,7 @@ pub enum Style {
 
 /// A function of a Python file, with what parsing its source found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(alias = "HookFunction")]
 pub struct PythonFunction {
     /// The file that defines it.
     pub file: Arc<PythonFile>,

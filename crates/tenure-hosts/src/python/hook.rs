@@ -32,6 +32,7 @@ use tenure_core::{Error, ExitReason, NextModel, NextTool};
 /// | ends the worker (`os._exit`) | [`Exited`](tenure_core::hook::FaultKind::Exited) |
 /// | takes longer than the hook's limit | [`TimedOut`](tenure_core::hook::FaultKind::TimedOut) |
 /// | returns what makes no sense | [`BadReply`](tenure_core::hook::FaultKind::BadReply) |
+#[doc(alias = "LifecycleHookFunction")]
 pub struct PythonHook {
     host: PythonHost,
     entry: Arc<Entry>,

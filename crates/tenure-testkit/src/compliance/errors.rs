@@ -38,6 +38,7 @@ impl Calls {
 /// # Panics
 ///
 /// If one of these does not hold.
+#[doc(alias = "test_startup_failure_cleanup")]
 pub async fn startup_failure<A: AgentLifecycleProtocol + ?Sized>(agent: &A, shutdowns: &Calls) {
     in_state(agent, AgentState::Uninitialized, "before startup");
     match agent.startup(None).await {

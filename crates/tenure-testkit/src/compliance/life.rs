@@ -11,6 +11,7 @@ use tenure_core::phase::AgentState;
 /// # Panics
 ///
 /// If one of these does not hold.
+#[doc(alias = "test_lifecycle_compliance")]
 pub async fn lifecycle<A: AgentLifecycleProtocol + ?Sized>(agent: &A) {
     in_state(agent, AgentState::Uninitialized, "before startup");
     started(agent).await;

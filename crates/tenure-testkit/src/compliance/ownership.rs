@@ -15,6 +15,7 @@ use tenure_core::state::StateOwnership;
 /// # Panics
 ///
 /// If one of these does not hold.
+#[doc(alias = "test_state_ownership")]
 pub async fn ownership<A: AgentLifecycleProtocol + ?Sized>(agent: &A) {
     started(agent).await;
     owned_by(agent, "_temp", StateOwnership::Agent);
@@ -74,6 +75,7 @@ fn refuses_to_write<A: AgentLifecycleProtocol + ?Sized>(
 /// # Panics
 ///
 /// If one of these does not hold.
+#[doc(alias = "test_resource_cleanup")]
 pub async fn cleanup<A: AgentLifecycleProtocol + ?Sized>(agent: &A) {
     started(agent).await;
     for key in ["_one", "_two", "_three"] {

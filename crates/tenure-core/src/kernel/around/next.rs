@@ -76,8 +76,10 @@ pub(super) struct Watcher<'a, K: Kind> {
 }
 
 /// What a `wrap_model_call` calls.
+#[doc(alias = "call_with_model_wrapper")]
 pub type NextModel<'a> = Next<'a, ModelKind>;
 /// What a `wrap_tool_call` calls.
+#[doc(alias = "call_with_tool_wrapper")]
 pub type NextTool<'a> = Next<'a, ToolKind>;
 
 impl<K: Kind> Clone for Next<'_, K> {

@@ -70,6 +70,7 @@ pub enum Remember {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
+#[doc(alias = "HITL")]
 pub struct Approval {
     tools: Vec<(String, Option<ApprovalRule>)>,
     prefix: String,
