@@ -10,15 +10,15 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use tenure_core::agent::{Agent, AgentRegistry, Registry};
-use tenure_core::context::{InstanceCx, ModelCx, TurnCx};
+use tenure_core::context::{InstanceCx, ModelCx, PhaseCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
 use tenure_core::model::{Model, ModelError, ModelRequest, ModelResponse};
-use tenure_core::phase::{AgentState, Phase};
+use tenure_core::phase::{AgentState, Phase, PhaseHook, PhasePattern};
 use tenure_core::{ErrorKind, ExitReason};
 
 /// Explores `test` under as many schedules as `EXPLORE_ITERATIONS` says: half of them random, half
@@ -375,6 +375,166 @@ fn two_requests_through_handle_both_end() {
             assert_eq!(started, stopped);
             assert_eq!((began, ended), (2, 2));
             assert_eq!(counts.violations(), 0);
+        });
+    });
+}
+
+/// Yields in every transition, and keeps what it is told. Its setup is done behind the yields.
+#[derive(Clone, Default)]
+struct Telling {
+    told: Arc<Mutex<Vec<(Phase, Phase)>>>,
+    is_in_setup: Arc<AtomicBool>,
+    is_set_up: Arc<AtomicBool>,
+}
+
+#[async_trait]
+impl PhaseHook for Telling {
+    fn source(&self) -> PhasePattern {
+        PhasePattern::Any
+    }
+
+    fn target(&self) -> PhasePattern {
+        PhasePattern::Any
+    }
+
+    async fn execute(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
+        let arrow = (cx.from(), cx.to());
+        let sets_up = arrow == (Phase::Bootstrapping, Phase::Idle);
+        self.told.lock().expect("no test panics under this lock").push(arrow);
+        self.is_in_setup.store(sets_up, Ordering::SeqCst);
+        for _ in 0..2 {
+            yield_now().await;
+        }
+        self.is_in_setup.store(false, Ordering::SeqCst);
+        if sets_up {
+            self.is_set_up.store(true, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+impl Telling {
+    /// Each transition from where the one before it ended.
+    fn assert_in_order(&self) {
+        let told = self.told.lock().expect("no test panics under this lock");
+        let mut at = Phase::Uninitialized;
+        for (from, to) in &*told {
+            assert!(*from == at && from.may_go_to(*to), "{told:?}");
+            at = *to;
+        }
+        assert_eq!(at, Phase::Terminated, "{told:?}");
+    }
+}
+
+/// Notes a turn that begins before the setup is done, and an end that runs in the middle of it.
+struct BehindSetup(Telling, Arc<Counts>);
+
+#[async_trait]
+impl AgentLifecycle for BehindSetup {
+    async fn before_agent(&self, _cx: TurnCx<'_>, _input: &mut Input) -> Result<Flow, HookError> {
+        if !self.0.is_set_up.load(Ordering::SeqCst) {
+            self.1.violations.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(Flow::Continue)
+    }
+
+    async fn on_shutdown(&self, _cx: InstanceCx<'_>, _reason: ExitReason) -> Result<(), HookError> {
+        if self.0.is_in_setup.load(Ordering::SeqCst) {
+            self.1.violations.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+fn told() -> (Agent, Telling, Arc<Counts>) {
+    let (telling, counts) = (Telling::default(), Arc::new(Counts::default()));
+    let agent = Agent::builder("told")
+        .model(Yielding)
+        .phase_hook(telling.clone())
+        .with_lifecycle(BehindSetup(telling.clone(), counts.clone()))
+        .build()
+        .expect("the agent is well formed");
+    (agent, telling, counts)
+}
+
+#[test]
+fn setup_holds_back_turns_starts_and_stops() {
+    explore(|| {
+        block_on(async {
+            let (agent, telling, counts) = told();
+            let set_up = telling.is_set_up.clone();
+            let (starter, second, runner) = (agent.clone(), agent.clone(), agent.clone());
+            let start = spawn(async move { starter.startup().await });
+            let again = spawn(async move {
+                let started = second.startup().await.is_ok();
+                !started || set_up.load(Ordering::SeqCst)
+            });
+            let run = spawn(async move { runner.run("hello").await.map(|_| ()) });
+            agent.shutdown().await;
+            let started = start.await.expect("the task ran");
+            assert!(again.await.expect("the task ran"), "a second start went ahead of the setup");
+            let _ = run.await;
+            agent.shutdown().await;
+            assert_eq!(agent.state(), AgentState::Terminated);
+            if let Err(error) = started {
+                assert!(matches!(error.kind(), ErrorKind::Startup | ErrorKind::NotReady));
+            }
+            assert_eq!(counts.violations(), 0);
+            telling.assert_in_order();
+        });
+    });
+}
+
+#[test]
+fn transitions_are_told_in_the_order_in_which_they_happened() {
+    explore(|| {
+        block_on(async {
+            let (agent, telling, counts) = told();
+            agent.startup().await.expect("it starts");
+            let (operator, runner) = (agent.clone(), agent.clone());
+            let operate = spawn(async move {
+                let _ = operator.pause().await;
+                let _ = operator.resume().await;
+            });
+            let resumer = agent.clone();
+            let resume = spawn(async move { resumer.resume().await.is_ok() });
+            let run = spawn(async move { runner.run("hello").await.map(|_| ()) });
+            agent.shutdown().await;
+            operate.await.expect("the task ran");
+            let _ = resume.await;
+            let _ = run.await;
+            assert_eq!(agent.state(), AgentState::Terminated);
+            assert_eq!(counts.violations(), 0);
+            telling.assert_in_order();
+        });
+    });
+}
+
+#[test]
+fn a_start_that_is_dropped_in_its_setup_is_rolled_back() {
+    explore(|| {
+        block_on(async {
+            let (agent, telling, counts) = told();
+            let runner = agent.clone();
+            let run = spawn(async move {
+                let _ = runner.ready().await;
+                runner.run("hello").await.map(|_| ())
+            });
+            {
+                let mut starting = pin!(agent.startup());
+                for _ in 0..5 {
+                    let cx = &mut Context::from_waker(Waker::noop());
+                    if starting.as_mut().poll(cx).is_ready() {
+                        break;
+                    }
+                    yield_now().await;
+                }
+            }
+            agent.shutdown().await;
+            let _ = run.await;
+            assert_eq!(agent.state(), AgentState::Terminated);
+            assert_eq!(counts.violations(), 0);
+            telling.assert_in_order();
         });
     });
 }
