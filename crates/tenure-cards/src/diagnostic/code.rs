@@ -99,7 +99,7 @@ codes! {
     WithWithoutUse = "T0306", Error, "with is for hooks that are named by use";
     UnknownPoint = "T0307", Error, "a hook point is unknown";
     MissingPoint = "T0308", Error, "a hook does not say where it is called";
-    BadTransition = "T0309", Error, "a transition names no phases";
+    BadTransition = "T0309", Error, "a transition names no phases, or is one that no agent makes";
     BadDuration = "T0310", Error, "a duration of a hook needs a number and a unit";
     BadPolicy = "T0311", Error, "a policy is unknown";
     DenyTooLate = "T0312", Error, "a hook cannot deny what has already happened";

@@ -73,7 +73,14 @@ impl SpecScope<'_, '_> {
         let (from, to) = text.split_once("->")?;
         let from = self.phase(from, span);
         let to = self.phase(to, span);
-        Some(On::Transition { from: from?, to: to? })
+        let (from, to) = (from?, to?);
+        if !PhasePattern::can_meet(from, to) {
+            let message = format!("no agent makes the transition {from} -> {to}");
+            let help = PhasePattern::instead_of(from, to);
+            self.reader.problem_help(Code::BadTransition, span, message, help);
+            return None;
+        }
+        Some(On::Transition { from, to })
     }
 
     fn phase(&mut self, text: &str, span: Span) -> Option<PhasePattern> {

@@ -107,6 +107,9 @@ pub struct EntryExplanation {
     /// How long a call may take.
     #[serde(serialize_with = "as_text")]
     pub limit: Duration,
+    /// Whether what is left of a startup or a shutdown cuts the limit: so it is at transitions.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub within_budget: bool,
     /// The transition that it is called for, as in `bootstrapping -> idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transition: Option<String>,
@@ -227,6 +230,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         runs: place.map_or_else(|| entrant.name.to_string(), |place| place.runs.clone()),
         policy: entrant.policy,
         limit: entrant.limit,
+        within_budget: entrant.within_budget,
         transition: place.and_then(|place| place.transition.clone()),
         when: place.and_then(|place| place.when.clone()),
         retries: place.map_or(0, |place| place.retries),

@@ -140,6 +140,9 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
     let mut rest = match (&*entry.name, entry.origin) {
         // Its limit is for everything else.
         (ASKS_PERSON, Origin::Platform) => vec!["waits for as long as it takes".to_owned()],
+        _ if entry.within_budget => {
+            vec![format!("limit {limit} or what is left of a startup or shutdown")]
+        }
         _ => vec![format!("limit {limit}")],
     };
     if let Some(transition) = &entry.transition {

@@ -171,7 +171,10 @@ impl Repeats {
     pub(crate) fn is_told(&mut self, kind: &EventKind, line: &Line) -> bool {
         let is_spoken = matches!(
             kind,
-            EventKind::Log { .. } | EventKind::Asked { .. } | EventKind::Answered { .. }
+            EventKind::Log { .. }
+                | EventKind::Asked { .. }
+                | EventKind::Answered { .. }
+                | EventKind::AskEnded { .. }
         );
         if line.weight != Weight::Lasting || is_spoken {
             return true;
@@ -281,7 +284,7 @@ pub(crate) fn line_of(
             }
         }
         // That it is the person's turn is said where they are to speak.
-        EventKind::Asked { .. } | EventKind::Answered { .. }
+        EventKind::Asked { .. } | EventKind::Answered { .. } | EventKind::AskEnded { .. }
             if it.is_some_and(|it| it.is_person) =>
         {
             return None;
@@ -294,6 +297,10 @@ pub(crate) fn line_of(
         EventKind::Answered { decision, .. } => {
             line("ANSWERED", GOOD).what(*decision).detail(format!("after {took}")).lasting()
         }
+        EventKind::AskEnded { outcome, .. } => line("ASKED", WARN)
+            .what("no answer")
+            .detail(format!("{outcome} after {took}"))
+            .lasting(),
         EventKind::Log { source, line: text, .. } => line("LOG", DIM)
             .detail(format!("{}: {}", clean_line(source), fit(&clean_line(text), MOST_LOG)))
             .lasting(),
@@ -307,6 +314,9 @@ pub(crate) fn line_of(
         EventKind::ResourceLeaked { resource, reason } => {
             let detail = format!("{}: {}", clean_line(resource), clean_line(reason));
             line("LEAKED", BAD).detail(detail).lasting()
+        }
+        EventKind::MemoryFlushFailed { reason, .. } => {
+            line("MEMORY", BAD).what("not stored").detail(clean_line(reason)).lasting()
         }
         _ => return None,
     })
@@ -344,6 +354,8 @@ pub(crate) fn is_in_crowd(happening: Happening<'_>, line: &Line, record: &Record
         EventKind::Log { .. }
         | EventKind::Asked { .. }
         | EventKind::Answered { .. }
+        | EventKind::AskEnded { .. }
+        | EventKind::MemoryFlushFailed { .. }
         | EventKind::ResourceLeaked { .. } => false,
         // Those that were cancelled are counted.
         EventKind::PhaseEntered { to: Phase::Terminated, .. }

@@ -454,7 +454,7 @@ impl Record {
                     self.groups.used(place, usage);
                 }
             }
-            EventKind::Answered { ask, .. } => {
+            EventKind::Answered { ask, .. } | EventKind::AskEnded { ask, .. } => {
                 if it.doing == "waiting for you" {
                     it.doing = "going on".to_owned();
                 }

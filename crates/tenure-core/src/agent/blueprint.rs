@@ -209,6 +209,8 @@ pub struct Entrant {
     pub policy: Policy,
     /// How long a call may take.
     pub limit: Duration,
+    /// Whether what is left of the budget of a startup or a shutdown cuts it: so it is at transitions.
+    pub within_budget: bool,
     /// Whether it only observes.
     pub observes: bool,
     /// Whether it is a parent's guard.
@@ -224,6 +226,7 @@ impl Entrant {
             origin: entry.origin,
             policy: entry.policy(point),
             limit: entry.limit(point),
+            within_budget: point == Point::OnTransition,
             observes: entry.observes,
             inherited: entry.inherited,
             again_on_resume: entry.again && point.decides(),

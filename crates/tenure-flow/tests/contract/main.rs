@@ -2,6 +2,7 @@
 
 mod endings;
 mod lives;
+mod own;
 mod partial;
 mod property;
 mod routing;

@@ -94,7 +94,10 @@ impl StepLog for RunLog {
     fn event(&self, event: Event) {
         let log = &*self.0;
         // The log says itself what was asked and answered, by ids that hold in every life.
-        let is_ours = matches!(event.kind, EventKind::Asked { .. } | EventKind::Answered { .. });
+        let is_ours = matches!(
+            event.kind,
+            EventKind::Asked { .. } | EventKind::Answered { .. } | EventKind::AskEnded { .. }
+        );
         if log.drive.is_none() || is_ours || log.shared.is_over() {
             return;
         }

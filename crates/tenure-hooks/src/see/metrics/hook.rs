@@ -128,7 +128,7 @@ impl Center {
             EventKind::Asked { ask, .. } => {
                 open.insert(ask.clone(), event.instance);
             }
-            EventKind::Answered { ask, .. } => {
+            EventKind::Answered { ask, .. } | EventKind::AskEnded { ask, .. } => {
                 open.remove(ask);
             }
             EventKind::TurnEnded { .. } => open.retain(|_, asks| *asks != event.instance),

@@ -56,6 +56,11 @@ impl Pipe {
                     self.answered(question, decision, event.time);
                 }
             }
+            EventKind::AskEnded { ask, outcome } => {
+                if let Some(question) = lock(&self.questions).remove(ask) {
+                    self.answered(question, outcome.as_str(), event.time);
+                }
+            }
             EventKind::TurnEnded { .. } => {
                 if let Some(run) = event.run {
                     self.give_up_questions(run, event.time);

@@ -178,6 +178,10 @@ impl Timeline {
                 let why = entry.text("reason").unwrap_or_default();
                 self.moment(entry, What::Event, format!("{what} was not released"), why)
             }
+            "memory.flush_failed" => {
+                let why = entry.text("reason").unwrap_or_default();
+                self.moment(entry, What::Event, "memory was not stored".to_owned(), why)
+            }
             of => {
                 let (title, detail) = spoken::announced(of, &entry.data);
                 let done = self.moment(entry, What::Event, title, &detail);
