@@ -402,6 +402,12 @@ impl Inner {
             && self.blueprint.registry.is_none()
     }
 
+    /// Whether besides nobody is told.
+    #[inline]
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.is_quiet() && !self.is_watched()
+    }
+
     /// The configuration that counts: the one passed to startup, else the agent's own.
     pub(crate) fn with_lifecycle_config<T>(&self, read: impl FnOnce(&LifecycleConfig) -> T) -> T {
         match self.if_extra().map(|extra| extra.config.lock()) {

@@ -28,6 +28,9 @@ impl Inner {
     ) -> Result<(), Error> {
         let own = &self.blueprint.config.lifecycle;
         config.as_ref().unwrap_or(own).check()?;
+        if config.is_none() && self.is_unheard() && protocol::start_quietly(self) {
+            return Ok(());
+        }
         let budget = config.as_ref().unwrap_or(own).timeout;
         let Some(claim) = protocol::claim_start(self, budget).await? else { return Ok(()) };
         self.blueprint.started_here();
@@ -97,8 +100,8 @@ impl Inner {
     /// Ends a life that was claimed.
     async fn finish(self: &Arc<Self>, claim: StopClaim, reason: ExitReason, budget: Duration) {
         let reason = self.why(claim.from, reason);
-        if self.is_quiet() && !self.cell.is_held() {
-            protocol::finish(self, claim, reason, budget).await;
+        if self.is_unheard() && !self.cell.is_held() {
+            protocol::finish_quietly(self, reason);
         } else {
             let ending = Ending::new(self).run(claim, reason, budget);
             match Handle::try_current() {
@@ -117,11 +120,8 @@ impl Inner {
             return;
         }
         let Some(claim) = protocol::try_claim_stop(self, from) else { return };
-        if self.is_quiet() && !self.cell.is_held() && !self.is_watched() {
-            // Nothing to run and nobody to tell: it is over here and now.
-            self.set_exit_reason(ExitReason::Completed);
-            let _ = self.cell.go(Phase::ShuttingDown, Phase::Terminated);
-            self.cell.notify();
+        if self.is_unheard() && !self.cell.is_held() {
+            protocol::finish_quietly(self, ExitReason::Completed);
             return;
         }
         self.finish_detached(claim, ExitReason::Completed);

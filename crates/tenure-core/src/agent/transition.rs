@@ -127,6 +127,14 @@ impl Inner {
         made
     }
 
+    /// Claims the turn of a ready agent, which somebody is told of.
+    #[cold]
+    pub(crate) fn claim_aloud(self: &Arc<Self>) -> Result<Option<Telling>, Phase> {
+        self.transition(None, |cell| {
+            cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
+        })
+    }
+
     #[cold]
     fn queued_transition<E>(
         self: &Arc<Self>,

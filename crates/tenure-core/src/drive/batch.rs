@@ -67,8 +67,7 @@ impl BatchState {
     #[inline]
     fn fold_quietly(&self, turn: &Turn) {
         if let Some(to) = self.phase() {
-            // Where it cannot go there it stays: a person may be asked beside running tools.
-            let _ = turn.shift(to);
+            turn.shift_now(to);
         }
     }
 
@@ -193,9 +192,7 @@ impl Drop for Waiting<'_> {
         if let Some(turn) = self.turn.take() {
             match (self.leave(turn), self.batch) {
                 (_, Some(Batch { state, .. })) => state.fold_quietly(turn),
-                (Some(back_to), None) => {
-                    let _ = turn.shift(back_to);
-                }
+                (Some(back_to), None) => turn.shift_now(back_to),
                 (None, None) => {}
             }
         }

@@ -6,7 +6,7 @@ use super::report::TurnReport;
 use super::turn::{Turn, TurnOptions, Work};
 use super::turn_loop;
 use crate::BoxFuture;
-use crate::agent::{Arrow, Inner};
+use crate::agent::Inner;
 use crate::error::{Error, ErrorKind};
 use crate::kernel::caught;
 use crate::phase::Phase;
@@ -36,9 +36,11 @@ pub(crate) fn claim(
     input: Input,
     options: Option<Box<TurnOptions>>,
 ) -> Result<Guard, Refused> {
-    let claimed = inner.transition(None, |cell| {
-        cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
-    });
+    let claimed = if inner.tells_transitions() {
+        inner.claim_aloud()
+    } else {
+        inner.cell.claim_turn().map(|()| None)
+    };
     let begun = match claimed {
         Ok(begun) => begun,
         Err(phase) => return Err((Error::not_ready(phase.state(), "ready"), input, options)),
@@ -49,11 +51,11 @@ pub(crate) fn claim(
     if matches!(inner.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
         inner.signal.set();
     }
-    let mut work = Work::new(inner, input, options.as_deref());
+    let work = Work::new(inner, input, options.as_deref());
     let turn = Turn::new(inner.clone(), options);
     if let Some(begun) = begun {
         begun.is_of(&turn);
-        work.begun = Some(begun);
+        *turn.rare().begun.lock() = Some(begun);
     }
     Ok(Guard { stage: Stage::Body(Box::new(Run { turn, work })) })
 }

@@ -23,7 +23,7 @@ pub use batch::Body;
 pub(crate) use batch::Waiting;
 pub(crate) use guard::{claim, drive};
 pub use input::Input;
-pub(crate) use model::{agreed, call_beside, model_leaf};
+pub(crate) use model::{call_beside, model_leaf};
 pub(crate) use output::OutputCheck;
 pub(crate) use recorded_call::recorded_part;
 pub use report::{TurnEnd, TurnReport};

@@ -1,5 +1,6 @@
 //! A model call: the effect at the centre of the wraps.
 
+use super::stream::Sink;
 use crate::context::{Batch, Cx, ModelCx};
 use crate::error::Error;
 use crate::event::{EventKind, reason_of};
@@ -18,7 +19,7 @@ use std::time::Duration;
 #[inline(always)]
 pub(crate) fn model_leaf<'a>(cx: Cx<'a>, request: &'a mut ModelRequest) -> Leaf<'a, ModelKind> {
     let inner = cx.site.inner;
-    if cx.site.steps().is_some() || inner.is_watched() {
+    if cx.site.steps().is_some() || inner.is_watched() || reader(cx).is_some() {
         return Leaf::Boxed(Box::pin(attended(cx, request)));
     }
     Leaf::Direct(bounded(cx, request), None)
@@ -34,12 +35,16 @@ fn bounded<'a>(
     Bounded::new(model.call(request, ModelCx::new(cx)), cx.site, cx.clock, bounds)
 }
 
+/// Where the text of a call goes while it is made, if somebody reads along.
+#[inline]
+fn reader(cx: Cx<'_>) -> Option<&Arc<Sink>> {
+    cx.site.turn.filter(|_| !cx.is_quiet())?.sink()
+}
+
 /// A response that goes on with what was streamed of it. One that says something else is a failure of
 /// the call: some of the first text may have been read.
-#[inline]
-pub(crate) fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelResponse, Error> {
-    let reader = cx.site.turn.and_then(|turn| turn.sink()).filter(|_| !cx.is_quiet());
-    match reader {
+fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelResponse, Error> {
+    match reader(cx) {
         Some(sink) if !sink.agrees(&response.text) => Err(ModelError::new(
             ModelErrorKind::Malformed,
             "the model streamed one text and returned another",
@@ -49,7 +54,7 @@ pub(crate) fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelRespons
     }
 }
 
-/// The same with somebody watching, or with a step log to serve it from.
+/// The same with somebody watching or reading along, or with a step log to serve it from.
 #[cold]
 async fn attended(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let step = cx.site.turn.map_or(0, |turn| turn.steps_made());
@@ -104,7 +109,7 @@ async fn as_step(
 async fn call(cx: Cx<'_>, request: &ModelRequest) -> Result<ModelResponse, Error> {
     let mut call = bounded(cx, request);
     let ended = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
-    ModelKind::settle(Some(cx), ended)
+    agreed(cx, ModelKind::settle(ended)?)
 }
 
 /// A model call that a hook makes beside the agent's own: nobody reads along, it is a step of the

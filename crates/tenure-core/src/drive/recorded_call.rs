@@ -35,7 +35,7 @@ pub(crate) async fn recorded_part(
 ) -> Result<ToolOutput, ToolError> {
     let Some(scope) = cx.site.steps() else { return part.await };
     let ToolCall { id, name, .. } = &batch.calls[batch.index];
-    let part = async { ToolKind::settle(None, Ok(Ok(part.await))) };
+    let part = async { ToolKind::settle(Ok(Ok(part.await))) };
     let call = Called { name, id, arguments, stands: Stands::InBody };
     as_step(batch, cx, call, scope, part).await.map_err(ToolError::ends_turn)
 }

@@ -71,8 +71,8 @@ pub(super) async fn call_tools(
             turn.shift_and_tell(site, Phase::ToolDenied).await?;
         }
     }
-    if let Some(telling) = turn.shift(Phase::ProcessingToolResult)? {
-        turn.tell(site, telling).await;
+    if let Some(told) = turn.shift(site, Phase::ProcessingToolResult)? {
+        told.await;
     }
     Ok(())
 }
@@ -361,5 +361,5 @@ async fn body(batch: Batch<'_>, cx: Cx<'_>, request: &ToolRequest) -> Result<Too
     let mut call = bounded(batch, cx, request);
     let result = poll_fn(|task| caught(|| Pin::new(&mut call).poll(task))).await;
     running.end(site).await;
-    ToolKind::settle(None, result)
+    ToolKind::settle(result)
 }

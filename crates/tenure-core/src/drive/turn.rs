@@ -60,6 +60,8 @@ pub(crate) struct Turn {
 /// What only some turns need: those with parallel tools, clones, asks or a step log.
 #[derive(Default)]
 pub(crate) struct Rare {
+    /// The turn's first transition, until it is told.
+    pub(crate) begun: Mutex<Option<Telling>>,
     waiting: Mutex<WaitedFor>,
     /// Results of the current batch, kept in case the turn is dropped in the middle of it.
     pub(crate) finished: Mutex<Vec<(usize, ToolResult)>>,
@@ -88,8 +90,6 @@ struct WaitedFor {
 /// What only the loop works on.
 pub(crate) struct Work {
     pub(crate) input: Input,
-    /// The turn's first transition, until it is told.
-    pub(crate) begun: Option<Telling>,
     /// Holds the conversation: what is committed so far.
     pub(crate) request: ModelRequest,
     /// The tools that the model was shown last, where they come and go.
@@ -354,13 +354,36 @@ impl Turn {
         usage
     }
 
-    /// Moves the turn to another phase. `Some` is to be told: [`Turn::tell`].
+    /// Tells the turn's first transition, if that is to be done still.
+    #[inline]
+    pub(crate) fn tell_begun<'a>(&'a self, site: &'a Site<'_>) -> Option<BoxFuture<'a, ()>> {
+        let begun = self.if_rare()?.begun.lock().take()?;
+        Some(self.tell(site, begun))
+    }
+
+    /// Moves the turn to another phase. `Some` is the telling of it, to be waited for.
     #[inline(always)]
-    pub(crate) fn shift(&self, to: Phase) -> Result<Option<Telling>, Error> {
+    pub(crate) fn shift<'a>(
+        &'a self,
+        site: &'a Site<'_>,
+        to: Phase,
+    ) -> Result<Option<BoxFuture<'a, ()>>, Error> {
         if self.inner.tells_transitions() {
-            self.shift_aloud(to)
+            let telling = self.shift_aloud(to)?;
+            return Ok(telling.map(|telling| self.tell(site, telling)));
+        }
+        self.shift_quietly(to)?;
+        Ok(None)
+    }
+
+    /// Moves the turn to another phase where no hook can be run: only listeners are told.
+    #[inline]
+    pub(crate) fn shift_now(&self, to: Phase) {
+        // Where it cannot go there it stays: a person may be asked beside running tools.
+        if self.inner.tells_transitions() {
+            let _ = self.shift_aloud(to);
         } else {
-            self.shift_quietly(to).map(|_| None)
+            let _ = self.shift_quietly(to);
         }
     }
 
@@ -374,8 +397,8 @@ impl Turn {
 
     /// Moves the turn to another phase, and tells.
     pub(crate) async fn shift_and_tell(&self, site: &Site<'_>, to: Phase) -> Result<(), Error> {
-        if let Some(telling) = self.shift(to)? {
-            self.tell(site, telling).await;
+        if let Some(told) = self.shift(site, to)? {
+            told.await;
         }
         Ok(())
     }
@@ -400,7 +423,8 @@ impl Turn {
     }
 
     /// Runs the hooks of a shift that has happened, and tells whoever listens.
-    pub(crate) fn tell<'a>(&'a self, site: &'a Site<'_>, telling: Telling) -> BoxFuture<'a, ()> {
+    #[cold]
+    fn tell<'a>(&'a self, site: &'a Site<'_>, telling: Telling) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let left = self.deadline().map(|deadline| {
                 deadline.into_std().saturating_duration_since(Instant::now().into_std())
@@ -460,7 +484,6 @@ impl Work {
         }
         Self {
             input,
-            begun: None,
             request,
             tools: None,
             output: None,

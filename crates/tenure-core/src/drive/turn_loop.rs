@@ -28,8 +28,8 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
                 scope.log().begin(turn.record(scope)).await?;
             }
             site.emit(|| EventKind::TurnStarted);
-            if let Some(begun) = work.begun.take() {
-                turn.tell(&site, begun).await;
+            if let Some(told) = turn.tell_begun(&site) {
+                told.await;
             }
             if let Some(output) = begin(&site, turn, chain, work).await? {
                 finish(turn, work, output);
@@ -49,8 +49,8 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         if turn.steps_made() >= max_steps {
             return Err(too_many(max_steps));
         }
-        if let Some(telling) = turn.shift(Phase::AwaitingLlmResponse)? {
-            turn.tell(&site, telling).await;
+        if let Some(told) = turn.shift(&site, Phase::AwaitingLlmResponse)? {
+            told.await;
         }
         turn.count_step();
         if let Some(tools) = turn.inner.blueprint.live_tools() {
@@ -71,8 +71,8 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
                 }
             }
         };
-        if let Some(telling) = turn.shift(Phase::AnalyzingLlmResponse)? {
-            turn.tell(&site, telling).await;
+        if let Some(told) = turn.shift(&site, Phase::AnalyzingLlmResponse)? {
+            told.await;
         }
 
         let mut decided = Decided::default();

@@ -241,10 +241,8 @@ impl Lifecycle {
     /// ```
     pub fn requires_ready(&self) -> Result<BusyGuard<'_>, Error> {
         let inner = self.inner();
-        let claimed = inner.transition(None, |cell| {
-            cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
-        });
-        let begun = claimed.map_err(|phase| Error::not_ready_alone(phase.state(), "ready"))?;
+        let begun =
+            inner.claim_aloud().map_err(|phase| Error::not_ready_alone(phase.state(), "ready"))?;
         inner.metrics.took_on();
         inner.signal.clear();
         // A stop that came between the claim and here has seen it; its signal may be gone.

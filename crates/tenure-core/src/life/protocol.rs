@@ -117,6 +117,29 @@ pub(crate) async fn claim_start(
     }
 }
 
+/// Starts an agent that has nothing to bring up and nobody to tell. `false` if it was started before.
+#[inline]
+pub(crate) fn start_quietly(inner: &Inner) -> bool {
+    if inner.cell.go(Phase::Uninitialized, Phase::Bootstrapping).is_err() {
+        return false;
+    }
+    inner.blueprint.started_here();
+    inner.metrics.started(Duration::ZERO);
+    // Only who starts moves life from here: a stop waits for it.
+    let _ = inner.cell.go(Phase::Bootstrapping, Phase::Idle);
+    inner.cell.notify();
+    true
+}
+
+/// Ends a life that was claimed, where there is nothing to tear down and nobody to tell.
+#[inline]
+pub(crate) fn finish_quietly(inner: &Inner, reason: ExitReason) {
+    inner.metrics.stopped(Duration::ZERO);
+    inner.set_exit_reason(reason);
+    let _ = inner.cell.go(Phase::ShuttingDown, Phase::Terminated);
+    inner.cell.notify();
+}
+
 /// Starts what [`claim_start`] claimed. On failure everything is rolled back, unless the
 /// configuration says otherwise.
 pub(crate) async fn start<L: Lived>(

@@ -101,9 +101,9 @@ impl<K: Kind> NextCall<'_, K> {
             Call::Leaf(Leaf::Direct(call, _)) => match caught(|| Pin::new(&mut *call).poll(cx)) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(ended) => {
-                    let cx = Cx::of_effect(call.site(), K::POINT, call.clock());
-                    let result = K::settle(Some(cx), ended);
+                    let result = K::settle(ended);
                     if let Ok(response) = &result {
+                        let cx = Cx::of_effect(call.site(), K::POINT, call.clock());
                         K::answered(cx, response);
                     }
                     result
@@ -112,7 +112,7 @@ impl<K: Kind> NextCall<'_, K> {
             Call::Leaf(Leaf::Boxed(call)) => match caught(|| call.as_mut().poll(cx)) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(result)) => result,
-                Poll::Ready(Err(panic)) => K::settle(None, Err(panic)),
+                Poll::Ready(Err(panic)) => K::settle(Err(panic)),
             },
         };
         self.over(result)

@@ -4,7 +4,7 @@ use super::Next;
 use super::next::{NextModel, NextTool};
 use crate::BoxFuture;
 use crate::context::{Batch, Cx, ToolCx, TurnCx};
-use crate::drive::{Body, agreed, model_leaf, tool_leaf};
+use crate::drive::{Body, model_leaf, tool_leaf};
 use crate::error::{Error, ErrorKind};
 use crate::hook::{AgentLifecycle, HookError, Point};
 use crate::kernel::bounded::{Bounded, Cut};
@@ -39,7 +39,7 @@ pub trait Kind: Sized + Send + Sync + 'static {
     ) -> Leaf<'a, Self>;
 
     #[doc(hidden)]
-    fn settle(cx: Option<Cx<'_>>, ended: LeafEnd<Self>) -> Result<Self::Response, Error>;
+    fn settle(ended: LeafEnd<Self>) -> Result<Self::Response, Error>;
 
     /// The effect is to be had once more by the same call.
     #[doc(hidden)]
@@ -101,12 +101,9 @@ impl Kind for ModelKind {
         request.choose_as(copy);
     }
 
-    fn settle(cx: Option<Cx<'_>>, ended: LeafEnd<Self>) -> Result<ModelResponse, Error> {
+    fn settle(ended: LeafEnd<Self>) -> Result<ModelResponse, Error> {
         match ended {
-            Ok(Ok(Ok(response))) => match cx {
-                Some(cx) => agreed(cx, response),
-                None => Ok(response),
-            },
+            Ok(Ok(Ok(response))) => Ok(response),
             Ok(Ok(Err(error))) => Err(error.into()),
             Ok(Err(cut @ Cut::Limit(_))) => {
                 let error = cut_error(cut, "the model");
@@ -163,7 +160,7 @@ impl Kind for ToolKind {
     /// A tool's failure is a result that the model gets to read, unless it goes further
     /// than the call.
     #[inline]
-    fn settle(_cx: Option<Cx<'_>>, ended: LeafEnd<Self>) -> Result<ToolOutput, Error> {
+    fn settle(ended: LeafEnd<Self>) -> Result<ToolOutput, Error> {
         match ended {
             Ok(Ok(Ok(output))) => Ok(output),
             Ok(Ok(Err(error))) => match error.into_turn_error() {
