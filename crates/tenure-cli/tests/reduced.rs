@@ -90,7 +90,7 @@ fn a_model_over_the_network_is_refused_by_name() {
 
 #[test]
 fn a_tool_server_is_refused_by_name() {
-    let config = "[servers.files]\ncommand = [\"serve-files\"]\n";
+    let config = "[mcp.servers.files]\ncommand = [\"serve-files\"]\n";
     let said = checked("---\nmodel: passthrough\nservers: [files]\n---\nx\n", config);
     assert_refused(&said, "the tool server `files`", "mcp");
 }

@@ -59,7 +59,7 @@ pub(super) fn refusals<O: Options>(
                         Err(refusal) => refusal,
                     },
                 };
-                let key = top(&refusal.field());
+                let key = top(refusal.field());
                 let written = with.get(key);
                 let follows = !all.is_empty()
                     && (written.is_none() || paths.iter().any(|path| names(&refusal, path)));
@@ -91,7 +91,7 @@ fn holds(outer: &str, inner: &str) -> bool {
 fn names(refusal: &Refusal, path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or_default();
     let says = |name: &str| refusal.message().contains(&format!("`{name}"));
-    top(&refusal.field()) == top(path) || says(top(path)) || says(top(last))
+    top(refusal.field()) == top(path) || says(top(path)) || says(top(last))
 }
 
 /// The option that a path leads into.

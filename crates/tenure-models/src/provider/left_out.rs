@@ -56,7 +56,7 @@ pub(super) struct Client(Infallible);
 
 /// The HTTP clients that models share.
 #[derive(Default)]
-pub(super) struct Clients;
+pub(super) struct Clients {}
 
 impl Clients {
     /// Refuses the model that `spec` names.
