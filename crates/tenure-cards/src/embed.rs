@@ -12,7 +12,7 @@ pub use crate::hook::{SpecScope, read_hooks};
 pub use crate::nearest::nearest;
 pub use crate::python::{Origin, PythonFiles, Use};
 
-/// Whether a hook of this name is ready-made, and need not be registered.
+/// Whether a hook of this name is ready-made, and need not be registered. So is one that this build lacks.
 pub fn is_ready_made(name: &str) -> bool {
-    tenure_hooks::ready::find(name).is_some()
+    tenure_hooks::ready::find(name).is_some() || tenure_hooks::ready::left_out(name).is_some()
 }

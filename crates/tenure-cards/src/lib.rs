@@ -29,6 +29,7 @@ pub mod compose;
 pub mod diagnostic;
 pub mod dump;
 pub mod embed;
+mod feature;
 pub mod hook;
 mod nearest;
 pub mod project;

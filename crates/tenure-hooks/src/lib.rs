@@ -11,15 +11,26 @@
 //! tool), so the order in which they are registered does not matter, and an order that cannot work is
 //! refused when the agent is built. [`ready`] lists them all with their options.
 
+#[cfg(feature = "standard")]
 pub mod adapt;
+#[cfg(feature = "standard")]
 pub mod calls;
+#[cfg(feature = "standard")]
 pub mod context;
+#[cfg(feature = "standard")]
 pub mod critic;
+#[cfg(feature = "standard")]
 pub mod guard;
+#[cfg(feature = "standard")]
 pub mod input;
+#[cfg(feature = "standard")]
 pub mod people;
 pub mod ready;
+#[cfg(feature = "standard")]
 pub mod result;
+#[cfg(feature = "standard")]
 pub mod see;
+#[cfg(feature = "standard")]
 pub mod tools;
+#[cfg(feature = "standard")]
 mod words;

@@ -58,6 +58,6 @@ pub use tenure_process::Environment;
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/mcp.md")]
 mod guide {}

@@ -1,68 +1,24 @@
 //! The one HTTP client of Tenure, and its one TLS provider.
 //!
+//! A build without the feature `client` reaches nothing, and has only what can be said of an address.
+//!
 //! A part of Tenure, not for use by itself: its API shows types of another crate, and changes with
 //! them.
 
-use reqwest::redirect::Policy;
-use std::sync::OnceLock;
-use std::time::Duration;
+#[cfg(feature = "client")]
+mod client;
 
+#[cfg(feature = "client")]
+pub use client::{CONNECT_LIMIT, client, has_certificates, init_tls, loopback_client};
+#[cfg(feature = "client")]
 pub use reqwest;
-
-/// The longest that a connection may take to open.
-pub const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// Chooses how TLS is done, once for the process. Every client constructor calls this first.
-pub fn init_tls() {
-    static DONE: OnceLock<()> = OnceLock::new();
-    DONE.get_or_init(|| {
-        // If somebody else has chosen already, that one is used.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-}
-
-/// A client for hosts anywhere. It trusts the certificates of the system, uses the proxies that the
-/// environment names, and follows no redirect, so that a header with a key stays with the host that
-/// it was meant for.
-///
-/// A machine without any certificates gets a client too: it reaches every `http` address, and an
-/// `https` one fails when it is called, with an error that says that the issuer is unknown. See
-/// [`has_certificates`].
-pub fn client() -> Result<reqwest::Client, reqwest::Error> {
-    match builder().build() {
-        Ok(client) => Ok(client),
-        Err(_) => builder().tls_certs_only([]).build(),
-    }
-}
-
-/// A client for servers on this machine: past every proxy, whatever the environment says. It trusts
-/// no certificate, and is cheap to make.
-pub fn loopback_client() -> Result<reqwest::Client, reqwest::Error> {
-    builder().no_proxy().tls_certs_only([]).build()
-}
-
-/// Whether this machine has any certificate to trust. Without one, no `https` address can be
-/// reached. Reads the certificates from disk.
-pub fn has_certificates() -> bool {
-    builder().build().is_ok()
-}
+pub use url::Url;
 
 /// Whether `host` is this machine: `localhost`, or an address that no network routes.
 pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost")
         || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn builder() -> reqwest::ClientBuilder {
-    init_tls();
-    reqwest::Client::builder()
-        .user_agent(concat!("tenure/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_LIMIT)
-        .redirect(Policy::none())
-        .pool_idle_timeout(Duration::from_secs(60))
-        .pool_max_idle_per_host(32)
-        .tcp_nodelay(true)
 }
 
 #[cfg(test)]
@@ -77,12 +33,5 @@ mod tests {
         for host in ["localhost.example.com", "10.0.0.1", "0.0.0.0", "example.com", "::2", ""] {
             assert!(!is_loopback(host), "{host}");
         }
-    }
-
-    #[test]
-    fn a_client_needs_no_certificates_to_be_made() {
-        assert!(builder().tls_certs_only([]).build().is_ok());
-        assert!(loopback_client().is_ok());
-        assert!(client().is_ok());
     }
 }

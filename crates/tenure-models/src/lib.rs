@@ -32,7 +32,7 @@ mod failing;
 mod hanging;
 mod passthrough;
 mod playback;
-#[cfg(feature = "providers")]
+#[cfg(feature = "provider-names")]
 pub mod provider;
 mod script;
 mod scripted;

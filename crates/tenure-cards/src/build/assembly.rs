@@ -118,8 +118,8 @@ impl Assembly {
             more_agents: loaded.more_agents(),
         });
         let hosts = Hosts { python, environment, catalog: &catalog };
-        let mut needs = Report::new();
-        let servers = servers::connectable(loaded, &mut needs);
+        let (mut report, mut needs) = (Report::new(), Report::new());
+        let servers = servers::connectable(loaded, &mut report, &mut needs);
         let limits = servers.iter().map(|it| (it.name.clone(), it.start_limit)).collect();
         let servers = McpServers::new(servers, environment.clone());
         let mut workshop = Workshop {
@@ -135,7 +135,7 @@ impl Assembly {
             servers: servers.clone(),
             start_limits: limits,
             views: BTreeMap::new(),
-            report: Report::new(),
+            report,
             needs,
             python: false,
         };

@@ -1,6 +1,7 @@
 //! Hooks that cards name by `use`.
 
 use super::makings::{HookMakings, Said, Supplies};
+use crate::feature::Feature;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,6 +41,8 @@ pub struct HookCatalog {
 #[derive(Debug)]
 pub(super) enum CatalogError {
     Unknown,
+    /// It is a ready-made one, and this build has none.
+    NotBuilt,
     Refused(String),
     /// Never nothing.
     Options(Vec<Refusal>),
@@ -102,6 +105,10 @@ impl HookCatalog {
                 };
                 format!("nothing is registered as `{name}`; {help}")
             }
+            CatalogError::NotBuilt => {
+                let what = format!("the hook `{name}`");
+                format!("{}; {}", Feature::Hooks.missing(&what), Feature::Hooks.help())
+            }
             CatalogError::Refused(why) => format!("`{name}` cannot be made: {why}"),
             CatalogError::Options(refusals) => {
                 let why: Vec<String> = refusals.iter().map(ToString::to_string).collect();
@@ -127,7 +134,12 @@ impl HookCatalog {
             let registration = factory(with).map_err(CatalogError::Refused)?;
             return Ok(Made { registration, said: Vec::new() });
         }
-        let ready = ready::find(name).ok_or(CatalogError::Unknown)?;
+        let Some(ready) = ready::find(name) else {
+            return Err(match ready::left_out(name) {
+                Some(_) => CatalogError::NotBuilt,
+                None => CatalogError::Unknown,
+            });
+        };
         let makings = HookMakings::new(&self.supplies, dir, own_model);
         let registration = ready.make_or_all(with, &makings).map_err(CatalogError::Options)?;
         Ok(Made { registration, said: makings.into_said() })

@@ -6,6 +6,7 @@ use super::makings::Said;
 use super::servers::Connections;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::feature::Feature;
 use crate::hook::{Condition, Declared, DeclaredHook, On, Places, Run};
 use crate::nearest;
 use crate::source::{Source, Span};
@@ -366,6 +367,11 @@ fn refused(
                 ),
             };
             (format!("no hook is registered under the name `{name}`"), help)
+        }
+        CatalogError::NotBuilt => {
+            let message = Feature::Hooks.missing(&format!("the hook `{name}`"));
+            let found = Diagnostic::new(Code::NotBuilt, source, declared.span, message);
+            return vec![found.help(Feature::Hooks.help())];
         }
         CatalogError::Options(refusals) => {
             let diagnostics = refusals.iter().map(|refusal| {

@@ -1,6 +1,7 @@
 //! What ready-made hooks are made with in a project.
 
 use super::model::read_script;
+use crate::feature::Feature;
 use crate::project::confine_new;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,11 @@ impl Makings for HookMakings<'_> {
                             self.said.borrow_mut().push(Said::Need { message, help });
                             // It is not run: what is needed is missing.
                             Arc::new(Passthrough::new())
+                        }
+                        ProviderErrorKind::NotBuilt => {
+                            let missing =
+                                Feature::Providers.missing(&format!("the model `{text}`"));
+                            return Err(format!("{missing}; {}", Feature::Providers.help()));
                         }
                         _ => return Err(format!("{error}; {}", error.help())),
                     },

@@ -9,6 +9,7 @@ use super::model::{Chosen, Named};
 use crate::card::{Card, ModelFields};
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::feature::Feature;
 use crate::team::ModelExplanation;
 use std::sync::Arc;
 use tenure_models::provider::{
@@ -97,6 +98,12 @@ fn refuse(error: &ProviderError, named: &Named<'_>, card: &Card, workshop: &mut 
             let message = format!("the agent `{}` cannot use its model: {error}", card.name);
             let found = named.problem(Code::RemoteModel, card, message, error.help());
             workshop.needs.push(found);
+        }
+        Kind::NotBuilt => {
+            let message = Feature::Providers.missing(&format!("the model `{}`", named.text.trim()));
+            let help = Feature::Providers.help();
+            let found = named.problem(Code::NotBuilt, card, message, &help);
+            workshop.report.push(found);
         }
         _ => {
             let found = named.problem(Code::UnknownModel, card, error.to_string(), error.help());

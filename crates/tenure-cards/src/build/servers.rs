@@ -4,6 +4,7 @@ use super::agent::Workshop;
 use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, expand_each};
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::feature::Feature;
 use crate::hook::CommandRef;
 use crate::project::Project;
 use crate::server::{Reach, Server};
@@ -18,11 +19,20 @@ use tenure_hosts::mcp::{McpProtocol, McpSelection, McpServer, McpTransport, McpV
 const BESIDE: Duration = Duration::from_secs(10);
 
 /// The servers that these cards use, ready to be connected to. A variable that is not set goes to
-/// `needs`.
-pub(crate) fn connectable(loaded: &Loaded, needs: &mut Report) -> Vec<McpServer> {
+/// `needs`; a build that cannot connect to any says so in `report`.
+pub(crate) fn connectable(
+    loaded: &Loaded,
+    report: &mut Report,
+    needs: &mut Report,
+) -> Vec<McpServer> {
     let project = Arc::new(loaded.project.clone());
     let mut all = Vec::new();
     for server in used(loaded).into_values() {
+        if !Feature::Mcp.is_built() {
+            let message = Feature::Mcp.missing(&format!("the tool server `{}`", server.name));
+            let found = Diagnostic::new(Code::NotBuilt, &server.source, server.span, message);
+            report.push(found.help(Feature::Mcp.help()));
+        }
         let mut ready = ready(server, &loaded.environ, needs);
         let trusted = loaded.server_files().get(&server.name).cloned();
         if let (Reach::Command { command, .. }, Some(trusted)) = (&server.reach, trusted) {

@@ -325,6 +325,7 @@ impl SpecScope<'_, '_> {
         if let Some(registered) = self.registered
             && !registered.contains(&name)
             && tenure_hooks::ready::find(&name).is_none()
+            && tenure_hooks::ready::left_out(&name).is_none()
         {
             let ready = tenure_hooks::ready::all().map(|(_, hook)| hook.name());
             let names: Vec<&str> = registered.iter().map(String::as_str).chain(ready).collect();

@@ -10,7 +10,9 @@ mod look;
 mod workflow;
 mod yes;
 
-pub(crate) use audit::{Audit, AuditAction, VerifyAudit};
+pub(crate) use audit::Audit;
+#[cfg(feature = "hooks")]
+pub(crate) use audit::{AuditAction, VerifyAudit};
 pub(crate) use earlier::{Earlier, Recording, Which};
 pub(crate) use look::{
     Asks, Backup, Compact, Db, DbAction, Events, Export, ExportFormat, GivenAnswer, OfStore,

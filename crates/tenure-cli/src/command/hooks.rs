@@ -5,11 +5,14 @@ use crate::args::Hooks;
 use crate::exit::Exit;
 use crate::terminal::sink::print_as_written;
 use crate::terminal::style::{BOLD, DIM, paint};
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use serde_json::{Value, json};
 use tenure_hooks::ready::{self, Ready};
 
 pub(super) fn run(args: &Hooks) -> Result<Exit> {
+    if ready::all().next().is_none() {
+        return Err(not_built());
+    }
     let Some(name) = &args.name else {
         match args.json {
             true => {
@@ -33,6 +36,14 @@ pub(super) fn run(args: &Hooks) -> Result<Exit> {
         false => say(&page(hook))?,
     }
     Ok(Exit::Ok)
+}
+
+/// Says that this program has no ready-made hooks, and how to get one that has.
+pub(super) fn not_built() -> Error {
+    anyhow!(
+        "the ready-made hooks are not part of this program, which was built without `hooks`; build it \
+         with `--features hooks`, or install all of it: `cargo install --path crates/tenure-cli`"
+    )
 }
 
 fn list() -> String {

@@ -2,6 +2,7 @@
 
 mod admission;
 mod asked;
+#[cfg(feature = "hooks")]
 mod audit;
 mod cards;
 mod chat;
@@ -57,7 +58,10 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Trust(args) => trust::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Hooks(args) => hooks::run(&args),
+        #[cfg(feature = "hooks")]
         Command::Audit(args) => audit::run(&args),
+        #[cfg(not(feature = "hooks"))]
+        Command::Audit(_) => Err(hooks::not_built()),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }

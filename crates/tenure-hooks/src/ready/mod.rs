@@ -11,23 +11,33 @@
 //! assert!(refused.to_string().contains("unknown field `attempt`"), "{refused}");
 //! ```
 
+#[cfg(feature = "standard")]
+mod apart;
 mod bench;
 mod describe;
+mod left_out;
 mod makings;
+#[cfg(feature = "standard")]
 mod options;
+#[cfg(feature = "standard")]
 mod read;
+mod refusal;
+#[cfg(feature = "standard")]
 mod value;
+#[cfg(feature = "standard")]
 mod wrong;
 
 pub use bench::Bench;
 pub use describe::OptionRow;
+pub use left_out::left_out;
 pub use makings::{Makings, Shared};
+#[cfg(feature = "standard")]
 pub(crate) use options::Options;
-pub use options::Refusal;
+pub use refusal::Refusal;
+#[cfg(feature = "standard")]
 #[allow(unused_imports)]
 pub(crate) use value::{Address, CommandLine, ModelName, Pattern, ProjectPath, Time, Variable};
 
-use schemars::SchemaGenerator;
 use serde_json::Value;
 use std::fmt;
 use tenure_core::hook::Registration;
@@ -36,7 +46,7 @@ use tenure_core::hook::Registration;
 #[derive(Clone, Copy)]
 pub struct Ready {
     about: About,
-    schema: fn(SchemaGenerator) -> Value,
+    schema: fn() -> Value,
     make: fn(&Value, &dyn Makings) -> Result<Registration, Refusal>,
     refusals: fn(&Value, &dyn Makings, Refusal) -> Vec<Refusal>,
 }
@@ -60,6 +70,7 @@ pub struct About {
 
 impl Ready {
     /// The hook that these options make.
+    #[cfg(feature = "standard")]
     pub(crate) const fn of<O: Options>() -> Self {
         Self {
             about: O::ABOUT,
@@ -82,7 +93,7 @@ impl Ready {
     /// The JSON Schema of what it takes by `with`. The format of a text says what it names: `model`,
     /// `path`, `url`, `env` (a variable of the environment); a list of the format `command` is one.
     pub fn schema(&self) -> Value {
-        (self.schema)(SchemaGenerator::default())
+        (self.schema)()
     }
 
     /// The hook, made of what `with` says. Nothing is opened, reached or started by that.
@@ -119,7 +130,8 @@ impl fmt::Debug for Ready {
 }
 
 /// All of them, by group.
-const GROUPS: [(&str, &[Ready]); 10] = [
+#[cfg(feature = "standard")]
+const GROUPS: &[(&str, &[Ready])] = &[
     ("calls", crate::calls::READY),
     ("input", crate::input::READY),
     ("context", crate::context::READY),
@@ -131,6 +143,8 @@ const GROUPS: [(&str, &[Ready]); 10] = [
     ("adaptation", crate::adapt::READY),
     ("results", crate::result::READY),
 ];
+#[cfg(not(feature = "standard"))]
+const GROUPS: &[(&str, &[Ready])] = &[];
 
 /// Every ready-made hook with the name of its group, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static Ready)> {

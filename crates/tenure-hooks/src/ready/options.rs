@@ -1,13 +1,12 @@
 //! Options of a hook: read, checked, and described.
 
-use super::makings::Apart;
+use super::apart::Apart;
 use super::read::read;
 use super::wrong::Wrong;
-use super::{About, Makings};
+use super::{About, Makings, Refusal};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use std::fmt;
 use std::ptr;
 use tenure_core::hook::Registration;
 
@@ -20,41 +19,6 @@ pub(crate) trait Options: DeserializeOwned + JsonSchema {
     /// The hook itself. Whatever cannot work is refused here, and not when it is called.
     fn make(self, makings: &dyn Makings) -> Result<Registration, Refusal>;
 }
-
-/// Why a hook cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    field: String,
-    message: String,
-}
-
-impl Refusal {
-    /// Something is wrong with this field, as in `edits[0].keep`; with all of them, if it is empty.
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
-    }
-
-    /// The field, as in `edits[0].keep`; empty if it is about the whole.
-    pub fn field(&self) -> &str {
-        &self.field
-    }
-
-    /// What is wrong with it, and what to do.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.field.as_str() {
-            "" => f.write_str(&self.message),
-            field => write!(f, "`{field}`: {}", self.message),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 pub(super) fn make<O: Options>(
     with: &Value,
@@ -95,7 +59,7 @@ pub(super) fn refusals<O: Options>(
                         Err(refusal) => refusal,
                     },
                 };
-                let key = top(&refusal.field);
+                let key = top(refusal.field());
                 let written = with.get(key);
                 let follows = !all.is_empty()
                     && (written.is_none() || paths.iter().any(|path| names(&refusal, path)));
@@ -103,7 +67,7 @@ pub(super) fn refusals<O: Options>(
             }
         };
         if !follows {
-            paths.push(refusal.field.clone());
+            paths.push(refusal.field().to_owned());
             all.push(refusal);
         }
         match at {
@@ -126,8 +90,8 @@ fn holds(outer: &str, inner: &str) -> bool {
 /// Whether a refusal is about the option that something was left out of, or speaks of it.
 fn names(refusal: &Refusal, path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or_default();
-    let says = |name: &str| refusal.message.contains(&format!("`{name}"));
-    top(&refusal.field) == top(path) || says(top(path)) || says(top(last))
+    let says = |name: &str| refusal.message().contains(&format!("`{name}"));
+    top(refusal.field()) == top(path) || says(top(path)) || says(top(last))
 }
 
 /// The option that a path leads into.
@@ -135,6 +99,6 @@ fn top(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or_default()
 }
 
-pub(super) fn schema<O: Options>(generator: SchemaGenerator) -> Value {
-    generator.into_root_schema_for::<O>().to_value()
+pub(super) fn schema<O: Options>() -> Value {
+    SchemaGenerator::default().into_root_schema_for::<O>().to_value()
 }

@@ -36,41 +36,74 @@
 //! - a call that may have been made is never made again by itself;
 //! - a list that cannot be read leaves the last good one in place;
 //! - a server's process is killed with everything that it started, and none is left behind.
+//!
+//! Without the feature `mcp` servers can be described and not connected to: each is
+//! [`Failed`](McpState::Failed), and says why.
 
+// What only a connection reads has no reader where there is none.
+#![cfg_attr(not(feature = "mcp"), allow(dead_code))]
+
+#[cfg(feature = "mcp")]
 mod call;
+#[cfg(feature = "mcp")]
 mod calls;
 mod config;
+#[cfg(feature = "mcp")]
 mod connect;
+#[cfg(feature = "mcp")]
 mod content;
+#[cfg(feature = "mcp")]
 mod elicit;
 mod filter;
+#[cfg(feature = "mcp")]
 mod handler;
+#[cfg(feature = "mcp")]
 mod http;
+#[cfg(feature = "mcp")]
 mod keeper;
+#[cfg(not(feature = "mcp"))]
+mod left_out;
+#[cfg(feature = "mcp")]
 mod link;
+#[cfg(feature = "mcp")]
 mod list;
 mod names;
+#[cfg(feature = "mcp")]
 mod pipes;
+#[cfg(feature = "mcp")]
 mod server;
+#[cfg(feature = "mcp")]
 mod servers;
 mod status;
+#[cfg(feature = "mcp")]
 mod stdio;
+#[cfg(feature = "mcp")]
 mod supervise;
+#[cfg(feature = "mcp")]
 mod tool;
 mod unmatched;
+#[cfg(feature = "mcp")]
 mod view;
+#[cfg(feature = "mcp")]
 mod wire;
 
 pub use config::{McpProtocol, McpSelection, McpServer, McpTransport};
+#[cfg(feature = "mcp")]
 pub use keeper::McpKeeper;
+#[cfg(not(feature = "mcp"))]
+pub use left_out::{McpKeeper, McpServers, McpView};
+#[cfg(feature = "mcp")]
 pub use servers::McpServers;
 pub use status::{McpPrompt, McpPromptArgument, McpResource, McpState, McpStatus};
 pub use unmatched::{McpOffer, McpUnmatched};
+#[cfg(feature = "mcp")]
 pub use view::McpView;
 
+#[cfg(feature = "mcp")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks, also if somebody panicked meanwhile: nothing here is left half done.
+#[cfg(feature = "mcp")]
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

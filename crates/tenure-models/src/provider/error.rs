@@ -25,6 +25,8 @@ pub enum ProviderErrorKind {
     BadVariable,
     /// The provider or the option is known, and not served.
     Unsupported,
+    /// The program was built without the feature `providers`, and calls no model over the network.
+    NotBuilt,
 }
 
 /// A string that does not lead to a model.

@@ -3,8 +3,7 @@
 use super::config::{Authority, ProviderEntry};
 use super::error::{ProviderError, ProviderErrorKind as Kind, USER_CONFIG};
 use super::known::Known;
-use tenure_http::is_loopback;
-use tenure_http::reqwest::Url;
+use tenure_http::{Url, is_loopback};
 
 /// Where a provider's server is, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]

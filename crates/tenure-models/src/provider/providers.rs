@@ -1,16 +1,20 @@
 //! From a model string to a model that can be called.
 
+#[cfg(feature = "providers")]
+use super::clients::Clients;
 use super::config::{Authority, KeySource, Price, ProviderConfig, ProviderEntry, Timeouts, Wire};
 use super::error::{ProviderError, ProviderErrorKind as Kind, USER_CONFIG};
 use super::host::{Address, from_ollama_host};
 use super::key::{self, ApiKey};
 use super::known::{self, KNOWN, Known};
+#[cfg(not(feature = "providers"))]
+use super::left_out::{Clients, RemoteModel, Route};
+#[cfg(feature = "providers")]
 use super::model::{RemoteModel, Route};
 use super::options::Options;
 use super::{price, spec};
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use tenure_http::reqwest::Client;
+use std::sync::Arc;
 
 type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -22,9 +26,7 @@ pub struct Providers(Arc<Inner>);
 struct Inner {
     config: ProviderConfig,
     env: Box<Env>,
-    /// Made by the first model that needs it: a client reads the system's certificates.
-    anywhere: OnceLock<Result<Client, String>>,
-    loopback: OnceLock<Result<Client, String>>,
+    clients: Clients,
 }
 
 /// Where a model string leads.
@@ -90,8 +92,7 @@ impl Providers {
         config: ProviderConfig,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        let (anywhere, loopback) = (OnceLock::new(), OnceLock::new());
-        Self(Arc::new(Inner { config, env: Box::new(env), anywhere, loopback }))
+        Self(Arc::new(Inner { config, env: Box::new(env), clients: Clients::default() }))
     }
 
     /// Where a model string leads. Neither the network nor a key file is touched.
@@ -113,6 +114,7 @@ impl Providers {
         key_from: Authority,
     ) -> Result<RemoteModel, ProviderError> {
         let found = self.find(spec)?;
+        Clients::check(spec)?;
         let provider = &found.target.provider;
         if !key.is_sendable() {
             return Err(ProviderError::new(
@@ -127,7 +129,7 @@ impl Providers {
             }
             Authority::Project => found.address.is_safe_for_a_key(provider)?,
         }
-        let http = self.client(&found.address)?;
+        let http = self.0.clients.for_address(&found.address)?;
         let timeouts = self.0.config.timeouts;
         Ok(RemoteModel::new(self.clone(), Route::new(found.target, Some(key), http, timeouts)))
     }
@@ -200,6 +202,7 @@ impl Providers {
 
     pub(super) fn route(&self, spec: &str) -> Result<Route, ProviderError> {
         let found = self.find(spec)?;
+        Clients::check(spec)?;
         let provider = &found.target.provider;
         let allowed = found.address.may_have_users_key(provider, found.known, found.entry);
         let keyless = works_without_key(found.known, found.entry);
@@ -221,7 +224,7 @@ impl Providers {
         if key.is_none() && !keyless {
             return Err(no_key(spec, provider, found.known, &found.source));
         }
-        let http = self.client(&found.address)?;
+        let http = self.0.clients.for_address(&found.address)?;
         let route = Route::new(found.target, key, http, self.0.config.timeouts);
         Ok(route.without_key_because(why))
     }
@@ -311,23 +314,6 @@ impl Providers {
             KeySource::Env(name) => (self.0.env)(name).is_some_and(|key| !key.trim().is_empty()),
             KeySource::File(_) => true,
         }
-    }
-
-    fn client(&self, address: &Address) -> Result<Client, ProviderError> {
-        let made = if address.is_loopback() && !address.is_https {
-            self.0
-                .loopback
-                .get_or_init(|| tenure_http::loopback_client().map_err(|error| error.to_string()))
-        } else {
-            self.0.anywhere.get_or_init(|| tenure_http::client().map_err(|error| error.to_string()))
-        };
-        made.clone().map_err(|error| {
-            ProviderError::new(
-                Kind::Unsupported,
-                format!("no HTTP client could be made: {error}"),
-                "check the certificates of this machine",
-            )
-        })
     }
 }
 
