@@ -1,6 +1,6 @@
 //! A cancel, wherever the chat stands: it ends at once, and in order.
 
-use crate::support::{Log, Plan, Spy, agent};
+use crate::engine::support::{Log, Plan, Spy, agent};
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::agent::Agent;

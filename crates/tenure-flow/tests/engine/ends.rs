@@ -1,6 +1,6 @@
 //! Every way in which a chat ends: `after_chat` once, and then the agents.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::agent::Agent;

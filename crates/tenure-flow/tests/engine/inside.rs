@@ -1,7 +1,7 @@
 //! Chats that run inside of others: what models may say of them, whose time stands still, and which
 //! ids they have.
 
-use crate::support::{Log, Plan, agent};
+use crate::engine::support::{Log, Plan, agent};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};

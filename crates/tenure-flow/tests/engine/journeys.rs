@@ -1,6 +1,6 @@
 //! Fan-out and fan-in.
 
-use crate::support::{Log, Plan, agent, said};
+use crate::engine::support::{Log, Plan, agent, said};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Workflows inside of workflows.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::hook;

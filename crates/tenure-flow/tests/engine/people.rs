@@ -1,6 +1,6 @@
 //! People in a chat: who begins, what they are asked, and what their answers mean.
 
-use crate::support::{Log, Plan, agent, said};
+use crate::engine::support::{Log, Plan, agent, said};
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
 use tenure_core::Outcome;

@@ -1,6 +1,6 @@
 //! What the failure of a turn means, as far as the chat is concerned.
 
-use crate::support::{Log, agent, said};
+use crate::engine::support::{Log, agent, said};
 use std::time::Duration;
 use tenure_core::model::{ModelError, ModelErrorKind};
 use tenure_flow::contract::ErrorStrategy;

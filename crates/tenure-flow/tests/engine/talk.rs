@@ -1,6 +1,6 @@
 //! How a chat goes that nobody disturbs.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use serde_json::json;
 use tenure_core::event::EventKind;
 use tenure_flow::contract::Stage;

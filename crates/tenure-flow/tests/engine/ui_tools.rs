@@ -1,6 +1,6 @@
 //! Tools that show something to a person.
 
-use crate::support::{Log, Plan, agent};
+use crate::engine::support::{Log, Plan, agent};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

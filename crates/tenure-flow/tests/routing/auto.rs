@@ -1,6 +1,6 @@
 //! A model picks the speaker.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::CancelToken;

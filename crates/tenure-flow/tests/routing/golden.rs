@@ -1,6 +1,6 @@
 //! A newsroom of twelve, with handoffs of every kind, as a golden event log.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use tenure_core::agent::{Agent, AgentBuilder};

@@ -1,7 +1,7 @@
 //! What is guaranteed around every chat and every turn: for 1, 2 and 10 agents, each pattern, each
 //! end, with and without a person.
 
-use crate::support::*;
+use crate::routing::support::*;
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Each kind of handoff.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::route::handoff::{Condition, HandoffRule, Handoffs, ModelCondition};

@@ -1,6 +1,6 @@
 //! The same script and the same seed give the same log.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::Flow;

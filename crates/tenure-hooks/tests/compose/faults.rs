@@ -1,6 +1,6 @@
 //! A hook that breaks, beside any other.
 
-use crate::stage::{Stage, pairs};
+use crate::compose::stage::{Stage, pairs};
 use async_trait::async_trait;
 use std::sync::Arc;
 use tenure_core::context::{ToolCx, TurnCx};

@@ -1,6 +1,6 @@
 //! Where hooks stand.
 
-use crate::stage::{Stage, builder, model, pairs};
+use crate::compose::stage::{Stage, builder, model, pairs};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tenure_core::agent::{AgentBuilder, Blueprint};

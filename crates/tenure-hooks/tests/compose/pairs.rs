@@ -1,6 +1,6 @@
 //! A turn with any two hooks.
 
-use crate::stage::{Stage, builder, for_all_pairs, model};
+use crate::compose::stage::{Stage, builder, for_all_pairs, model};
 use std::sync::Arc;
 use tenure_core::Outcome;
 use tenure_core::agent::AgentBuilder;

@@ -10,7 +10,6 @@ use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::cache::MemoryCache;
 use tenure_core::drive::TurnReport;
-use tenure_core::event::EventBus;
 use tenure_core::hook::Registration;
 use tenure_core::memory::InMemory;
 use tenure_core::message::{Message, ToolCall};
@@ -58,8 +57,7 @@ impl Stage {
         model: Scripted,
         hooks: impl IntoIterator<Item = Registration>,
     ) -> Played {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let ran = Arc::new(AtomicUsize::new(0));
         let builder = builder(&ran).model(model).events(&bus);
         let agent = hooks.into_iter().fold(builder, AgentBuilder::with_lifecycle);

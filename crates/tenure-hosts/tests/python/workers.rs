@@ -1,9 +1,10 @@
 //! Who shares a worker, for how long, and what is left of it.
 
-use crate::support::{Lab, eventually, is_alive};
+use crate::python::support::Lab;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tenure_core::hook::Point;
+use tenure_testkit::{eventually, is_alive};
 
 const COUNTING: &str = r#"
 import os

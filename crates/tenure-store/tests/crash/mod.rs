@@ -25,7 +25,7 @@ use tenure_core::ask::Answer;
 use tenure_store::fail::FAIL_POINTS;
 
 /// The test that is the process which is killed.
-const CHILD: &str = "a_run_that_nobody_kills_is_always_the_same";
+const CHILD: &str = "crash::a_run_that_nobody_kills_is_always_the_same";
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
