@@ -62,7 +62,7 @@ async fn after_the_crash(project: &Project) -> String {
     assert_eq!(run.expect("it runs").output, "done: the pool");
     let opened = |key: &StepKey| key.name.contains("open_pool");
     let cut = whole.keys().iter().position(opened).expect("it is on record") + 1;
-    take_notes(&project);
+    take_notes(project);
     let run = life(project.builder(), whole.cut_after(cut), "a", WhenWaiting::Stay).await;
     run.expect("it goes on").output
 }

@@ -55,7 +55,7 @@ struct Asked {
 
 /// A chat whose agent calls a UI tool once, and these are the person's answers.
 async fn asked(tool: UiTool, answers: &[Answer], is_there: bool) -> Asked {
-    let mut log = Log::new();
+    let log = Log::new();
     let read = Arc::new(Mutex::new(String::new()));
     let keeps = read.clone();
     let model = Scripted::from_fn(move |request, call| {
