@@ -1,6 +1,6 @@
 //! The life of one agent, from start to shutdown, in one run and without a network.
 //!
-//!     cargo run -q -p tenure --example tour
+//!     cargo run -p tenure --example tour
 //!
 //! Every line that begins with `phase` or `hook` is printed by a hook.
 

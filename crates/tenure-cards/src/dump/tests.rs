@@ -378,7 +378,7 @@ fn any_entries() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tenure_testkit::cases(100, 300) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_dump_keeps_everything_and_is_a_fixpoint(

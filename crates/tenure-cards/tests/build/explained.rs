@@ -18,7 +18,7 @@ hooks:
 x
 ";
     let project = Project::new([("a.md", card), ("guard.sh", "#!/bin/sh\n")]);
-    make_executable(&project.path().join("guard.sh"));
+    project.make_executable("guard.sh");
     let explanation = project.team().explain("a").expect("it is there");
     let value = serde_json::to_value(&explanation).expect("it is data");
     let points: Vec<_> = value["points"]
@@ -61,7 +61,7 @@ fn g12_guards_of_parents_are_shown_where_they_come_along() {
         ("b.md", &format!("---\nname: b\nagents: [a]\n{}\n---\nx\n", guard("inner"))),
         ("c.yml", &format!("type: chain\nname: c\nsequence: [b]\n{}\n", guard("outer"))),
     ]);
-    make_executable(&project.path().join("g.sh"));
+    project.make_executable("g.sh");
     let team = project.team();
     let inherited = |agent: &str| -> Vec<(String, Option<String>)> {
         let explanation = team.explain(agent).expect("it is there");
@@ -84,10 +84,4 @@ fn cards_that_cannot_be_run_can_still_be_looked_at() {
     assert_eq!(inspection.report.errors(), 2);
     assert_eq!(inspection.agents.len(), 1);
     assert_eq!(inspection.agents[0].model, "nobody.knows");
-}
-
-fn make_executable(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(path, mode).expect("its mode can be set");
 }

@@ -1,6 +1,6 @@
 //! One after the other.
 
-use crate::support::*;
+use crate::compose::support::*;
 use tenure_cards::compose::{ChainMemory, Composition};
 
 fn chain<const N: usize>(sequence: [&str; N], memory: ChainMemory) -> Composition {

@@ -1,6 +1,6 @@
 //! What a composed agent has in common with every other: hooks, guards, cancels, streams.
 
-use crate::support::*;
+use crate::compose::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_cards::compose::{ChainMemory, Composition, FanInRequest};
@@ -181,7 +181,7 @@ async fn a_run_that_goes_on_with_its_record_asks_nobody_again() {
     // What a member remembers of the session is no part of the record.
     let forgetful = |who: &str| {
         let (model, answer) = (who.to_owned(), who.to_uppercase());
-        let model = crate::support::model(&model, &asked, move |_, _| Ok(answer.clone()));
+        let model = crate::compose::support::model(&model, &asked, move |_, _| Ok(answer.clone()));
         built(Agent::builder(who).model(model).without_history())
     };
     let members = [forgetful("a"), forgetful("b")];

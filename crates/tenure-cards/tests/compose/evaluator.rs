@@ -1,6 +1,6 @@
 //! One writes, another judges.
 
-use crate::support::*;
+use crate::compose::support::*;
 use tenure_cards::compose::{Composition, Member, Rating};
 
 fn evaluator(min_rating: Rating, max_refinements: usize) -> Composition {

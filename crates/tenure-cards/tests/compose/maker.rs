@@ -1,6 +1,6 @@
 //! One is asked again and again, and the answers vote.
 
-use crate::support::*;
+use crate::compose::support::*;
 use std::num::NonZeroUsize;
 use tenure_cards::compose::{Composition, MatchStrategy};
 

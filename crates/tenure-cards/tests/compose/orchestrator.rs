@@ -1,6 +1,6 @@
 //! A model plans, members work, and the model makes one answer of it.
 
-use crate::support::*;
+use crate::compose::support::*;
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
 use std::sync::Arc;

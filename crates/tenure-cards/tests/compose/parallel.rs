@@ -1,6 +1,6 @@
 //! All at once.
 
-use crate::support::*;
+use crate::compose::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_cards::compose::{Composition, FanInRequest, Member};

@@ -1,6 +1,6 @@
 //! A model chooses.
 
-use crate::support::*;
+use crate::compose::support::*;
 use std::sync::Arc;
 use tenure_cards::compose::{Composition, Member};
 use tenure_core::agent::Agent;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_cards::compose::{Composition, Member};
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::event::EventBus;
 use tenure_core::message::Message;
 use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelResponse};
 use tenure_models::Scripted;
@@ -94,8 +93,7 @@ pub(crate) async fn stage_with(
     llm: Option<Arc<dyn Model>>,
     more: impl FnOnce(AgentBuilder) -> AgentBuilder,
 ) -> Stage {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let builder = more(Agent::builder("whole").events(&bus).without_history());
     let agent = composition.apply(builder, members, llm).build().expect("a good composition");
     agent.startup().await.expect("it starts");

@@ -1,6 +1,6 @@
 //! What loading makes of a card: its fields, its instruction, its hooks and its tools.
 
-use crate::support::*;
+use crate::loading::support::*;
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -233,7 +233,7 @@ fn the_source_that_was_checked_is_the_source_that_runs() {
         ("hooks.py", "\u{feff}def start(ctx): pass\n"),
     ]);
     let card = folder.card("a.yaml");
-    folder.write("hooks.py", "changed = 1\n");
+    folder.0.write("hooks.py", "changed = 1\n");
     let Run::Python(python) = &card.hooks.declared[0].run else { panic!("it is Python") };
     assert_eq!(&**python.function.file.source(), "def start(ctx): pass\n");
     assert!(python.function.file.path().is_absolute());
@@ -245,7 +245,7 @@ fn a_command_of_the_project_is_found_and_its_arguments_stay() {
         ("cards/a.yaml", "hooks: [{ on: on_start, run: [\"../bin/check\", --strict] }]\n"),
         ("bin/check", "#!/bin/sh\n"),
     ]);
-    make_executable(&folder.0.path().join("bin/check"));
+    folder.0.make_executable("bin/check");
     let card = folder.card("cards/a.yaml");
     let Run::Command(command) = &card.hooks.declared[0].run else { panic!("it is a command") };
     assert!(Path::new(&command.argv[0]).is_absolute() && command.argv[0].ends_with("bin/check"));

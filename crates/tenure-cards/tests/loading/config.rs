@@ -1,6 +1,6 @@
 //! What configurations say about models and tool servers, the project's and the user's own.
 
-use crate::support::*;
+use crate::loading::support::*;
 use std::path::Path;
 use tenure_cards::card::{Environ, ProtocolMode};
 use tenure_cards::check::{LoadOptions, load};

@@ -1,6 +1,6 @@
 //! Which files are read, what of them stays secret, and where what is wrong is pointed at.
 
-use crate::support::*;
+use crate::loading::support::*;
 use std::fs;
 use tenure_cards::card::Environ;
 use tenure_cards::check::{LoadOptions, load};
@@ -30,7 +30,7 @@ fn the_default_is_the_one_that_says_so_else_one_that_nobody_names() {
         ("c.yaml", "name: c\ntool_only: true\n"),
     ]);
     assert_eq!(folder.load("").default_card().map(|card| card.name.to_string()), Some("b".into()));
-    folder.write("z.yaml", "name: z\ndefault: true\n");
+    folder.0.write("z.yaml", "name: z\ndefault: true\n");
     assert_eq!(folder.load("").default_card().map(|card| card.name.to_string()), Some("z".into()));
 }
 
@@ -131,7 +131,7 @@ fn a_card_that_is_a_link_out_of_the_project_is_refused_unread() {
         fs::remove_file(link).expect("removed");
     }
     // Also where another card names it.
-    folder.write("parent.md", "---\nagents: [p]\n---\nx\n");
+    folder.0.write("parent.md", "---\nagents: [p]\n---\nx\n");
     symlink(outer.path().join("passwd"), folder.0.path().join("p.md")).expect("linked");
     assert_eq!(codes(&folder.load("parent.md")), ["T0404"]);
 }
@@ -187,7 +187,7 @@ fn an_interpreter_that_is_not_there_is_reported() {
         ("gone/python", Some("`python.interpreter` names `gone/python`, which is not there")),
         ("tools", Some("`python.interpreter` names `tools`, which is not a file")),
     ] {
-        folder.write("tenure.toml", &format!("[python]\ninterpreter = \"{named}\"\n"));
+        folder.0.write("tenure.toml", &format!("[python]\ninterpreter = \"{named}\"\n"));
         let loaded = folder.load("a.md");
         let said: Vec<_> =
             loaded.report.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();

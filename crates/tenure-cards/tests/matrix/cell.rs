@@ -1,7 +1,7 @@
 //! One cell: a project of its own, loaded, started, run and stopped.
 
-use crate::deed::{Deed, Host, module, script};
-use crate::expect::Role;
+use crate::matrix::deed::{Deed, Host, module, script};
+use crate::matrix::expect::Role;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The table: what each cell must come to.
 
-use crate::cell::Seen;
-use crate::deed::{Deed, Host, decides};
+use crate::matrix::cell::Seen;
+use crate::matrix::deed::{Deed, Host, decides};
 use tenure_core::Outcome;
 use tenure_core::hook::{FaultKind, Point};
 

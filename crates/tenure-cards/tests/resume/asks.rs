@@ -1,6 +1,6 @@
 //! Runs that wait for a person.
 
-use crate::support::*;
+use crate::resume::support::*;
 use std::time::Duration;
 use tenure_cards::team::{TeamError, TeamErrorKind};
 use tenure_core::ask::Answer;
@@ -35,7 +35,7 @@ def send(to: str) -> str:
 "#;
 
 fn project() -> Project {
-    Project::new([
+    noting([
         ("hooks.py", HOOKS),
         ("tools.py", TOOLS),
         (
@@ -110,7 +110,7 @@ async fn a_run_that_waits_is_parked_and_goes_on_when_it_was_answered() {
     let run = life(project.builder(), log.clone(), "asker", WhenWaiting::Park).await;
     assert_eq!(run.expect("it was answered").output, "done: sent to ann");
     assert_ended(&log.log);
-    let notes = project.take_notes();
+    let notes = take_notes(&project);
     assert_eq!(notes.of("send"), ["ann"], "{notes:?}");
     assert_eq!(notes.of("end"), ["after_agent", "after_chat"], "{notes:?}");
     assert_eq!(notes.of("told"), ["approve"], "{notes:?}");
@@ -138,7 +138,7 @@ async fn a_run_is_parked_only_when_everybody_at_work_waits() {
     let log = Keeping::new();
     let result = life(project.builder(), log.clone(), "both", WhenWaiting::Park).await;
     let id = question(&result.expect_err("it waits"));
-    assert_eq!(project.take_notes().count("send"), 1, "who works beside it comes to the end");
+    assert_eq!(take_notes(&project).count("send"), 1, "who works beside it comes to the end");
     let said = log.log.keys().iter().filter(|key| &*key.kind == "model").count();
     assert_eq!(said, 4, "{:#?}", log.log.keys());
     log.answer(&id, Answer::Respond("this one".to_owned()));
@@ -146,7 +146,7 @@ async fn a_run_is_parked_only_when_everybody_at_work_waits() {
     let run = life(project.builder(), log.clone(), "both", WhenWaiting::Park).await;
     let output = run.expect("it was answered").output;
     assert!(output.contains("it is this one") && output.contains("slow is done"), "{output}");
-    assert_eq!(project.take_notes().count("send"), 0);
+    assert_eq!(take_notes(&project).count("send"), 0);
     assert_ended(&log.log);
 }
 

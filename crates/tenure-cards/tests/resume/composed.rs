@@ -1,6 +1,6 @@
 //! Cards that put agents together.
 
-use crate::support::*;
+use crate::resume::support::*;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_cards::build::{Attach, AttachHosts, Attached};
@@ -47,7 +47,7 @@ const PLAN: &str = "turns:
 ";
 
 fn project() -> Project {
-    Project::new([
+    noting([
         ("up.md", "---\nmodel: script:up.yml\ndescription: Shouts\n---\nx\n"),
         ("up.yml", "- { call: shout, with: { text: '{input}' } }\n- 'UP {result}'\n"),
         ("echo.md", "---\nmodel: passthrough\nuse_history: false\n---\nx\n"),

@@ -1,11 +1,11 @@
 //! `again_on_resume`, as cards say it.
 
-use crate::support::*;
+use crate::resume::support::*;
 
 fn project(hook: &str) -> Project {
     let hooks = "def h(ctx):\n    pass\ndef w(ctx, next):\n    return next()\n";
     let card = format!("---\nname: a\n{hook}\n---\nx\n");
-    Project::new([("hooks.py", hooks), ("a.md", &card)])
+    noting([("hooks.py", hooks), ("a.md", &card)])
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a crash means for a tool, however it is said.
 
-use crate::support::*;
+use crate::resume::support::*;
 use tenure_core::tool::Effect;
 
 const TOOLS: &str = r#"
@@ -52,7 +52,7 @@ function_tools:
 ---
 x
 ";
-    let project = Project::new([
+    let project = noting([
         ("tools.py", TOOLS),
         ("a.md", card),
         ("b.md", "---\nname: b\nmodel: passthrough\n---\nx\n"),
@@ -89,7 +89,7 @@ fn an_effect_that_is_none_is_found_with_the_word_that_was_meant() {
         ("tools.py:made", &["the decorator of `made` says no effect", "write the word itself"]),
     ] {
         let card = format!("---\nname: a\nfunction_tools:\n  - {entry}\n---\nx\n");
-        let project = Project::new([("tools.py", TOOLS), ("a.md", &card)]);
+        let project = noting([("tools.py", TOOLS), ("a.md", &card)]);
         let found = messages(&project.loaded().report).join("\n");
         for part in parts {
             assert!(found.contains(part), "{entry}: {found}");

@@ -1,6 +1,6 @@
 //! Live objects of processes that have ended.
 
-use crate::support::*;
+use crate::resume::support::*;
 use tenure_core::step::{MemoryStepLog, StepKey, WhenWaiting};
 
 const HOOKS: &str = r#"
@@ -40,7 +40,7 @@ fn project(declared: &str, tool: &str) -> Project {
          \x20 - {{ on: before_chat, run: hooks.py:open_pool, {declared} }}\n---\nx\n"
     );
     let script = format!("- {{ call: {tool} }}\n- 'done: {{result}}'\n");
-    Project::new([("hooks.py", HOOKS), ("a.md", &card), ("a.yml", &script)])
+    noting([("hooks.py", HOOKS), ("a.md", &card), ("a.yml", &script)])
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,7 +50,7 @@ async fn what_is_made_again_is_there_in_every_life() {
         let result: Result<tenure_cards::team::Run, _> = result;
         let run = result.unwrap_or_else(|error| panic!("cut after {cut}: {error}"));
         assert_eq!(run.output, "done: the pool", "cut after {cut}");
-        assert_eq!(project.take_notes().count("open"), 1, "cut after {cut}");
+        assert_eq!(take_notes(&project).count("open"), 1, "cut after {cut}");
     };
     cut_everywhere(|| project.builder(), "a", check).await;
 }
@@ -62,7 +62,7 @@ async fn after_the_crash(project: &Project) -> String {
     assert_eq!(run.expect("it runs").output, "done: the pool");
     let opened = |key: &StepKey| key.name.contains("open_pool");
     let cut = whole.keys().iter().position(opened).expect("it is on record") + 1;
-    project.take_notes();
+    take_notes(project);
     let run = life(project.builder(), whole.cut_after(cut), "a", WhenWaiting::Stay).await;
     run.expect("it goes on").output
 }
@@ -77,7 +77,7 @@ async fn using_what_was_lost_says_what_was_lost_and_what_to_declare() {
             assert!(output.contains(part), "{tool}: {output}");
         }
         assert!(!output.contains("other"), "never another object: {output}");
-        let notes = project.take_notes();
+        let notes = take_notes(&project);
         assert_eq!(notes.count("open"), 0, "{notes:?}");
         if tool == "use" {
             assert_eq!(notes.of("found"), ["False"]);

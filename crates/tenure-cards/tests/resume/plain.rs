@@ -1,6 +1,6 @@
 //! One card with Python hooks at every point, and tools of every class.
 
-use crate::support::*;
+use crate::resume::support::*;
 use std::sync::Arc;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::step::{MemoryStepLog, ScopeKind, StepKey};
@@ -103,7 +103,7 @@ const SCRIPT: &str = "
 
 fn project() -> Project {
     let files = [("hooks.py", HOOKS), ("tools.py", TOOLS), ("worker.md", CARD)];
-    Project::new([files[0], files[1], files[2], ("script.yml", SCRIPT)])
+    noting([files[0], files[1], files[2], ("script.yml", SCRIPT)])
 }
 
 const ANSWER: &str = "done: go 7 hi, paid 5 to ann!";
@@ -119,7 +119,7 @@ async fn a_run_goes_on_after_every_step_and_nothing_on_record_is_done_again() {
     let (mut delivered, mut keys_sent) = (Vec::new(), Vec::new());
     let mut lost = 0;
     let check = |cut: usize, left: &[StepKey], log: &MemoryStepLog, result| {
-        let notes = project.take_notes();
+        let notes = take_notes(&project);
         let result: Result<tenure_cards::team::Run, _> = result;
         let run = result.unwrap_or_else(|error| panic!("cut after {cut}: {error}"));
         assert_ended(log);
@@ -200,7 +200,7 @@ async fn a_person_says_what_came_of_a_payment_that_nobody_knows_of() {
         ("again", 1, ANSWER),
         ("it was paid, see the statement", 0, "done: go 7 hi, it was paid, see the statement!"),
     ] {
-        project.take_notes();
+        take_notes(&project);
         let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
         let (seen, said) = (asked.clone(), answer.to_owned());
         let builder = project.builder().on_ask(move |ask: &PendingAsk| {
@@ -209,7 +209,7 @@ async fn a_person_says_what_came_of_a_payment_that_nobody_knows_of() {
         });
         let run = life(builder, whole.cut_after(cut), "worker", stay).await.expect("it goes on");
         assert_eq!(run.output, output);
-        assert_eq!(project.take_notes().count("pay"), paid);
+        assert_eq!(take_notes(&project).count("pay"), paid);
         let asked = asked.lock().expect("not poisoned").join(" ");
         assert!(asked.contains("while `pay` was being called"), "{asked}");
     }

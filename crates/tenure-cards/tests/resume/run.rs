@@ -1,6 +1,6 @@
 //! What a recorded run has beside its steps: one run, a date, a history, a memory.
 
-use crate::support::*;
+use crate::resume::support::*;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ const ECHO: &str = "---\nname: a\nmodel: script:a.yml\n---\nToday is {{currentDa
 const DAY: Duration = Duration::from_secs(86_400);
 
 fn project() -> Project {
-    Project::new([("a.md", ECHO), ("a.yml", "- 'you said {input}'\n")])
+    noting([("a.md", ECHO), ("a.yml", "- 'you said {input}'\n")])
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn a_run_goes_on_with_the_date_that_it_began_with() {
 
 #[tokio::test]
 async fn a_dropped_run_is_parked_and_goes_on() {
-    let project = Project::new([
+    let project = noting([
         ("a.md", ECHO),
         ("a.yml", "- { wait: 10s, text: late }\n"),
         ("b.md", "---\nname: b\nmodel: passthrough\n---\nx\n"),
@@ -82,7 +82,7 @@ async fn a_dropped_run_is_parked_and_goes_on() {
 
 #[tokio::test]
 async fn an_agent_goes_on_with_an_earlier_conversation() {
-    let project = Project::new([("a.md", "---\nname: a\nmodel: passthrough\n---\nx\n")]);
+    let project = noting([("a.md", "---\nname: a\nmodel: passthrough\n---\nx\n")]);
     let team = built(project.builder());
     let earlier: History =
         [Message::user("hello"), Message::assistant("hello to you")].into_iter().collect();
@@ -102,7 +102,7 @@ async fn an_agent_goes_on_with_an_earlier_conversation() {
 #[tokio::test]
 async fn what_an_agent_remembers_is_stored_once_however_often_its_run_is_cut() {
     let card = "---\nname: a\nmodel: script:a.yml\nhooks: [{ use: count }]\n---\nx\n";
-    let project = Project::new([("a.md", card), ("a.yml", "- 'you said {input}'\n")]);
+    let project = noting([("a.md", card), ("a.yml", "- 'you said {input}'\n")]);
     let catalog = HookCatalog::new().register(
         "count",
         hook::before_agent(|cx, _| {

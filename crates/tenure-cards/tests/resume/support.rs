@@ -1,13 +1,11 @@
 //! Projects in temporary folders, and the lives of their runs.
 
+pub(crate) use crate::support::Project;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tempfile::TempDir;
 use tenure_cards::Team;
-use tenure_cards::check::{LoadOptions, Loaded, load};
 use tenure_cards::diagnostic::Report;
 use tenure_cards::team::{Recording, Run, TeamBuilder, TeamError};
 use tenure_core::ask::{Answer, PendingAsk};
@@ -15,9 +13,10 @@ use tenure_core::step::{
     MemoryStepLog, ScopeEnd, ScopeRecord, StepKey, StepLog, Steps, WhenWaiting,
 };
 use tenure_core::{BoxFuture, Error, RunId};
+use tenure_testkit::cases;
 
 /// Python functions that write down what they do.
-pub(crate) const NOTES: &str = r#"
+const NOTES: &str = r#"
 import os
 
 LOG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "log.txt")
@@ -27,40 +26,16 @@ def note(line):
         file.write(line + "\n")
 "#;
 
-pub(crate) struct Project {
-    dir: TempDir,
+/// A project of these files, with functions that write down what they do.
+pub(crate) fn noting<const N: usize>(files: [(&str, &str); N]) -> Project {
+    Project::with(("notes.py", NOTES), files)
 }
 
-impl Project {
-    pub(crate) fn new<const N: usize>(files: [(&str, &str); N]) -> Self {
-        let dir = tempfile::tempdir().expect("a folder");
-        for (name, text) in [("tenure.toml", ""), ("notes.py", NOTES)].into_iter().chain(files) {
-            std::fs::write(dir.path().join(name), text).expect("a file");
-        }
-        Self { dir }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub(crate) fn loaded(&self) -> Loaded {
-        load(self.path(), &LoadOptions::default())
-    }
-
-    pub(crate) fn builder(&self) -> TeamBuilder {
-        let loaded = self.loaded();
-        assert!(!loaded.report.has_errors(), "{:#?}", messages(&loaded.report));
-        Team::builder(loaded)
-    }
-
-    /// What was written down since the last time.
-    pub(crate) fn take_notes(&self) -> Notes {
-        let path = self.path().join("log.txt");
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let _ = std::fs::remove_file(path);
-        Notes(text.lines().map(str::to_owned).collect())
-    }
+/// What was written down since the last time.
+pub(crate) fn take_notes(project: &Project) -> Notes {
+    let notes = Notes(project.log());
+    let _ = std::fs::remove_file(project.path().join("log.txt"));
+    notes
 }
 
 /// Lines that were written down.
@@ -80,6 +55,7 @@ impl Notes {
     }
 }
 
+/// What is wrong, and what to do about it.
 pub(crate) fn messages(report: &Report) -> Vec<String> {
     let help = |it: &tenure_cards::Diagnostic| it.help.clone().unwrap_or_default();
     report.iter().map(|it| format!("{} {}: {}", it.code, it.message, help(it))).collect()
@@ -105,8 +81,9 @@ pub(crate) async fn life(
     result
 }
 
-/// Runs once without a cut, and then again from the record of each number of steps. `check` is given
-/// how many steps were on record, the log afterwards, and the answer.
+/// Runs once without a cut, and then again from the record of each number of steps; in the short form of every third,
+/// and of each that ends with an intent, behind which nobody knows what was done. `check` is given how many steps were
+/// on record, the log afterwards, and the answer.
 pub(crate) async fn cut_everywhere(
     builder: impl Fn() -> TeamBuilder,
     agent: &str,
@@ -116,7 +93,9 @@ pub(crate) async fn cut_everywhere(
     let result = life(builder(), whole.clone(), agent, WhenWaiting::Stay).await;
     let keys = whole.keys();
     check(keys.len(), &[], &whole, result);
-    for cut in 0..keys.len() {
+    let stride = 3 / cases(1, 3);
+    let is_intent = |cut: usize| cut > 0 && &*keys[cut - 1].kind == "intent";
+    for cut in (0..keys.len()).filter(|cut| cut % stride == 0 || is_intent(*cut)) {
         let log = whole.cut_after(cut);
         let result = life(builder(), log.clone(), agent, WhenWaiting::Stay).await;
         check(cut, &keys[cut..], &log, result);

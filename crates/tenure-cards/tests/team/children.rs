@@ -1,7 +1,7 @@
 //! Agents as tools of others.
 
-use crate::plain_log;
 use crate::support::*;
+use crate::team::plain_log;
 use std::time::Duration;
 
 /// A parent that calls its child once for each word of what it is told.
@@ -121,9 +121,7 @@ async fn g11_a_guard_of_a_card_comes_along_into_its_children_however_deep() {
         ("script.yml", ONE),
         ("guard.sh", refuse),
     ]);
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(project.path().join("guard.sh"), mode).expect("its mode");
+    project.make_executable("guard.sh");
     let (team, recorder) = project.recorded();
     team.start().await.expect("it starts");
     let call = r#"***CALL_TOOL execute {"command": "touch ran"}"#;

@@ -1,12 +1,12 @@
 //! Starting and stopping.
 
-use crate::plain_log;
 use crate::support::*;
+use crate::team::plain_log;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_cards::team::TeamErrorKind;
 use tenure_core::Outcome;
-use tenure_testkit::assert_paired;
+use tenure_testkit::{assert_paired, ran_alone};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_start_children_first_and_stop_in_reverse() {
@@ -296,6 +296,9 @@ async fn runs_at_the_same_time_go_to_forks_that_start_and_stop() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_process_is_left_when_a_team_is_over() {
+    if ran_alone() {
+        return;
+    }
     let hooks = "import subprocess\ndef start(ctx):\n    subprocess.Popen(['sleep', '300'])\n";
     let card = "---\nname: a\nlifecycle_hooks: { on_start: 'child.py:start' }\n---\nx\n";
     let project = Project::new([("a.md", card), ("child.py", hooks)]);
@@ -312,7 +315,7 @@ async fn no_process_is_left_when_a_team_is_over() {
     panic!("{} processes were left behind", descendants());
 }
 
-/// How many processes descend from this one; each test runs in a process of its own.
+/// How many processes descend from this one.
 fn descendants() -> usize {
     let parent_of = |stat: String| -> Option<(u32, u32)> {
         let (head, tail) = stat.rsplit_once(')')?;

@@ -7,7 +7,7 @@ use tenure_cards::Team;
 use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::sources::{Sources, Tracker};
 use tenure_cards::team::TeamErrorKind;
-use tenure_core::event::{Event, EventBus};
+use tenure_core::event::Event;
 use tenure_testkit::{Recorder, assert_paired};
 use tokio::sync::{Notify, Semaphore};
 
@@ -169,8 +169,7 @@ async fn a_turn_that_goes_on_is_finished_first_and_is_part_of_the_conversation()
             Ok(tenure_core::hook::Flow::Continue)
         })
     });
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let catalog = tenure_cards::HookCatalog::new().register("gate", hook);
     let built = project.builder().hook_catalog(catalog).events(&bus).build();
     let old = built.expect("a good team");

@@ -7,6 +7,7 @@ mod chat;
 mod chat_stops;
 mod check;
 mod demo;
+mod documents;
 mod explain;
 mod filters;
 mod flows;

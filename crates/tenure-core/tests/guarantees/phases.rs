@@ -1,6 +1,8 @@
 //! Whatever is done to an agent, in whatever order, it goes only where the table lets it go.
 
-use crate::guarantees::support::{Acts, Does, Events, Fault, Held, Log, Saw, Says, Watch, agent};
+use crate::guarantees::support::{
+    Acts, Does, Events, Fault, Held, Log, Saw, Says, Watch, agent, cases,
+};
 use async_trait::async_trait;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -412,14 +414,14 @@ async fn obey(agent: Agent, command: Command) -> Option<Agent> {
 
 #[test]
 fn g1_random_lives_make_only_legal_transitions() {
-    const SEQUENCES: u32 = 100_000;
+    let sequences = cases(5_000, 100_000) as u32;
     let threads = std::thread::available_parallelism().map_or(4, |it| it.get()).clamp(1, 8) as u32;
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 let bench = Bench::new();
                 let config = Config {
-                    cases: SEQUENCES.div_ceil(threads),
+                    cases: sequences.div_ceil(threads),
                     failure_persistence: None,
                     ..Config::default()
                 };

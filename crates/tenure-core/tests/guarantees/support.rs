@@ -406,3 +406,9 @@ impl Events {
         assert!(open.is_empty(), "{what}: begun and not ended: {open:?}");
     }
 }
+
+/// How many cases a test tries: `long` if `scripts/test --long` asks for it. The testkit has the same, and needs this crate.
+pub(crate) fn cases(short: usize, long: usize) -> usize {
+    let is_long = std::env::var_os("TENURE_LONG").is_some_and(|value| !value.is_empty());
+    if is_long { long } else { short }
+}

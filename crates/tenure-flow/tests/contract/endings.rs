@@ -1,6 +1,6 @@
 //! Whatever happens: one terminal stage, and the agents that were started are ended.
 
-use crate::support::*;
+use crate::contract::support::*;
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::context::ExecutionContext;

@@ -1,11 +1,10 @@
 //! Agents are started if they are not ready, and ended by whoever started them.
 
-use crate::support::*;
+use crate::contract::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentRegistry};
 use tenure_core::context::ExecutionContext;
-use tenure_core::event::EventBus;
 use tenure_core::hook::on_shutdown;
 use tenure_core::model::ModelErrorKind;
 use tenure_core::phase::AgentState;
@@ -157,8 +156,7 @@ async fn a_task_for_a_busy_agent_is_done_by_a_fork_of_it() {
 
 #[tokio::test]
 async fn concurrent_traces_do_not_see_each_other() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let log = Log::default();
     let handle = log.agent("shared", Passthrough::new()).events(&bus).build().expect("an agent");
     let it = orchestrator(|it| {

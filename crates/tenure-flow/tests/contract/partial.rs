@@ -1,6 +1,6 @@
 //! What there is of a plan that was not done as a whole, and how it is recovered.
 
-use crate::support::*;
+use crate::contract::support::*;
 use std::time::Duration;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::model::{ModelError, ModelErrorKind, ModelResponse};

@@ -1,6 +1,6 @@
 //! Whatever is planned, whoever fails, whatever the strategy.
 
-use crate::support::*;
+use crate::contract::support::*;
 use proptest::prelude::*;
 use std::time::Duration;
 use tenure_core::agent::Blueprint;

@@ -1,6 +1,6 @@
 //! Who does a task: decided, checked, recorded.
 
-use crate::support::*;
+use crate::contract::support::*;
 use tenure_core::Error;
 use tenure_flow::contract::{
     Candidate, ErrorStrategy, FirstFit, Manual, Orchestrator, SHORTEST_REASON, Stage, Task, Worker,

@@ -1,10 +1,10 @@
 //! The stages, their order, and what they carry.
 
-use crate::support::*;
+use crate::contract::support::*;
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::context::ExecutionContext;
-use tenure_core::event::{Event, EventBus, EventKind};
+use tenure_core::event::{Event, EventKind};
 use tenure_core::phase::AgentState;
 use tenure_flow::contract::{ErrorStrategy, Stage, Stages, Task};
 use tenure_models::{Hanging, Passthrough};
@@ -106,8 +106,7 @@ async fn the_context_is_not_changed_and_every_task_has_a_child_of_it() {
 
 #[tokio::test]
 async fn a_listener_sees_the_stages_around_the_turns_and_in_their_trace() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let it = orchestrator(|it| it.agent(echo_on("w1", &bus)).events(&bus));
     let (_, report) = run(it.orchestrate("goal", context())).await;
     assert!(report.is_success());

@@ -1,6 +1,6 @@
 //! The strategies do what they say.
 
-use crate::support::*;
+use crate::contract::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::Agent;

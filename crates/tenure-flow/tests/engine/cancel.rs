@@ -1,6 +1,6 @@
 //! A cancel, wherever the chat stands: it ends at once, and in order.
 
-use crate::support::{Log, Plan, Spy, agent};
+use crate::engine::support::{Log, Plan, Spy, agent};
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::agent::Agent;
@@ -83,7 +83,7 @@ async fn a_cancel_ends_a_chat_at_once_wherever_it_stands() {
     for place in
         ["start", "before_chat", "turn", "route", "consult", "ask", "backoff", "after_chat"]
     {
-        let (mut log, spy) = (Log::new(), Spy::default());
+        let (log, spy) = (Log::new(), Spy::default());
         let own = |builder: tenure_core::agent::AgentBuilder| {
             builder.with_lifecycle(spy.clone()).blueprint().expect("it can be built")
         };

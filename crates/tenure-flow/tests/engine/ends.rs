@@ -1,6 +1,6 @@
 //! Every way in which a chat ends: `after_chat` once, and then the agents.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use async_trait::async_trait;
 use std::time::Duration;
 use tenure_core::agent::Agent;
@@ -48,7 +48,7 @@ async fn after_chat_runs_once_on_each_of_the_four_ends() {
         Case("timed_out", ChatStatus::Failed, Outcome::TimedOut, Stage::Failed, None),
         Case("panicked", ChatStatus::Failed, Outcome::Panicked, Stage::Failed, None),
     ] {
-        let (mut log, spy) = (Log::new(), Spy::default());
+        let (log, spy) = (Log::new(), Spy::default());
         let builder = match name {
             "failed" => log.builder("a", Failing::new(ModelErrorKind::Auth)),
             "cancelled" => log.builder("a", Hanging::new()),

@@ -1,7 +1,7 @@
 //! Chats that run inside of others: what models may say of them, whose time stands still, and which
 //! ids they have.
 
-use crate::support::{Log, Plan, agent};
+use crate::engine::support::{Log, Plan, agent};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -215,7 +215,7 @@ async fn a_person_in_an_inner_chat_takes_their_time_and_the_outer_one_waits() {
             false => one("inner", asking(Hanging::new())),
         };
         let sub = NestedFlow::new(inner).agent("sub").turn_limit(30 * SECOND);
-        let mut log = Log::new();
+        let log = Log::new();
         let flow = Flow::builder("outer").events(&log.bus).router(Plan::new(["sub"]));
         let flow = flow.agent(sub.blueprint().expect("it can be built")).build().expect("a flow");
         let began = tokio::time::Instant::now();
@@ -232,7 +232,7 @@ async fn a_person_in_an_inner_chat_takes_their_time_and_the_outer_one_waits() {
 async fn a_cancel_ends_an_inner_chat_that_waits_for_a_person() {
     let inner = one("inner", asking(Passthrough::new()));
     let sub = NestedFlow::new(inner).agent("sub").blueprint().expect("it can be built");
-    let mut log = Log::new();
+    let log = Log::new();
     let flow = Flow::builder("outer").events(&log.bus).agent(sub).router(Plan::new(["sub"]));
     let flow = flow.build().expect("a flow");
     let token = CancelToken::new();
@@ -256,7 +256,7 @@ async fn a_person_in_a_child_takes_their_time_and_the_journeys_stands_still() {
         };
         let mut journey = journey();
         journey.fan_out.timeout = Some(30 * SECOND);
-        let mut log = Log::new();
+        let log = Log::new();
         let flow = parent(&log, json!(["x"]), child, journey).build().expect("a flow");
         let report = flow.run("go").await;
         assert_eq!(report.status, ChatStatus::Completed, "{:?}", report.error);
@@ -283,7 +283,7 @@ async fn children_whose_time_is_up_are_not_made_again() {
     journey.fan_out.timeout = Some(5 * SECOND);
     journey.fan_in.on_partial_failure = OnPartialFailure::RetryFailed;
     let said = json!([{ "message": "x" }, { "message": "y", "initial_agent": "b" }]);
-    let mut log = Log::new();
+    let log = Log::new();
     let flow = parent(&log, said, child, journey).build().expect("a flow");
     let report = flow.run("go").await;
     assert_eq!(report.status, ChatStatus::Completed, "{:?}", report.error);
@@ -295,7 +295,7 @@ async fn children_whose_time_is_up_are_not_made_again() {
 
 #[tokio::test]
 async fn of_an_agents_journeys_the_one_made_least_often_is_made() {
-    let mut log = Log::new();
+    let log = Log::new();
     let child = || {
         let model = Scripted::from_fn(|_, _| Ok(ModelResponse::text("done")));
         Flow::builder("child").agent(agent("c", model)).max_turns(1).build().expect("a flow")

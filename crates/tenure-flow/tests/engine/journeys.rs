@@ -1,6 +1,6 @@
 //! Fan-out and fan-in.
 
-use crate::support::{Log, Plan, agent, said};
+use crate::engine::support::{Log, Plan, agent, said};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,7 +69,7 @@ const EVENTS: [&str; 5] =
 
 #[tokio::test]
 async fn children_run_at_the_same_time_and_their_results_come_back() {
-    let mut log = Log::new();
+    let log = Log::new();
     let plan = json!({ "tasks": [{ "name": "first", "message": "x" }, { "message": "y" }] });
     let report =
         parent(&log, plan, [journey()]).build().expect("a flow").chat().id("c").run().await;
@@ -135,7 +135,7 @@ async fn what_it_means_that_some_failed_is_declared() {
         (OnPartialFailure::FailAll, ChatStatus::Failed, 3),
         (OnPartialFailure::RetryFailed, ChatStatus::Completed, 4),
     ] {
-        let mut log = Log::new();
+        let log = Log::new();
         let mut journey = journey();
         journey.fan_in.on_partial_failure = policy;
         let flow = parent(&log, json!(["x", "bad", "y"]), [journey]).build().expect("a flow");
@@ -206,7 +206,7 @@ async fn the_person_decides_if_the_journey_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn when_the_time_is_up_the_chat_goes_on_with_what_there_is() {
-    let mut log = Log::new();
+    let log = Log::new();
     let mut journey = journey();
     journey.fan_out.timeout = Some(Duration::from_secs(5));
     let plan = json!([{ "message": "x" }, { "message": "y", "initial_agent": "waits" }]);
@@ -224,7 +224,7 @@ async fn when_the_time_is_up_the_chat_goes_on_with_what_there_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_of_the_parent_cancels_all_children_before_it_ends() {
-    let mut log = Log::new();
+    let log = Log::new();
     let hangs = log.agent("waits", Hanging::new());
     let slow = Flow::builder("slow").events(&log.bus).agent(hangs).build().expect("a flow");
     let journey = Journey::new("build", "plans", "slow", "sums_up");
@@ -263,7 +263,7 @@ async fn a_fan_out_that_cannot_be_made_says_why_and_the_chat_goes_on() {
         ("unnamed", vec![unnamed], json!(["x"]), "which workflow"),
         ("unknown", vec![journey()], json!([{ "workflow": "ghost" }]), "no workflow `ghost`"),
     ] {
-        let mut log = Log::new();
+        let log = Log::new();
         let report = parent(&log, plan, journeys).build().expect("a flow").run("go").await;
         assert_eq!((report.status, report.turns), (ChatStatus::Completed, 1), "{name}");
         let events = log.announced(&["journey.fan_out", "journey.child", "journey.fan_in"]);
@@ -279,7 +279,7 @@ async fn children_get_what_the_contract_and_the_seed_give_them() {
     let gives = Scripted::from_fn(|_, _| Ok(ModelResponse::text("words")));
     let sees =
         Flow::builder("sees").agent(agent("a", gives)).router(First).build().expect("a flow");
-    let mut log = Log::new();
+    let log = Log::new();
     let mut journey = Journey::new("build", "plans", "sees", "sums_up");
     journey.fan_out.spawn_mode = SpawnMode::GeneratorSubrun;
     journey.fan_out.max_children = 2;
@@ -327,7 +327,7 @@ async fn a_result_that_lacks_what_the_contract_requires_has_failed() {
 
 #[tokio::test]
 async fn journeys_are_made_again_and_wait_for_those_they_require() {
-    let mut log = Log::new();
+    let log = Log::new();
     let first = journey();
     let mut second = Journey::new("polish", "plans", "child", "sums_up");
     second.requires = vec!["build".into()];

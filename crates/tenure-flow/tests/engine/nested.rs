@@ -1,6 +1,6 @@
 //! Workflows inside of workflows.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::hook;
@@ -174,7 +174,7 @@ async fn what_an_inner_chat_cost_is_counted_though_it_fails_or_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_the_inner_chat_before_the_outer_turn() {
-    let mut log = Log::new();
+    let log = Log::new();
     let spy = Spy::default();
     let hangs = log.builder("deep", Hanging::new()).with_lifecycle(spy.clone());
     let inner =

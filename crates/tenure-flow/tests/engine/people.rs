@@ -1,6 +1,6 @@
 //! People in a chat: who begins, what they are asked, and what their answers mean.
 
-use crate::support::{Log, Plan, agent, said};
+use crate::engine::support::{Log, Plan, agent, said};
 use async_trait::async_trait;
 use std::sync::{Arc, Mutex};
 use tenure_core::Outcome;
@@ -159,7 +159,7 @@ async fn a_person_who_refuses_denies_the_chat() {
 
 #[tokio::test]
 async fn without_anybody_there_the_chat_is_paused() {
-    let mut log = Log::new();
+    let log = Log::new();
     let flow = Flow::builder("one").agent(agent("a", Passthrough::new())).user(true);
     let flow = flow.events(&log.bus).on_ask(Nobody).router(Plan::new(["a", "user"]));
     let report = flow.build().expect("a flow").run("go").await;
@@ -204,7 +204,7 @@ impl AgentLifecycle for Asks {
 
 #[tokio::test]
 async fn the_chat_is_paused_around_every_question_and_each_turn_has_its_speaker() {
-    let mut log = Log::new();
+    let log = Log::new();
     let person = Person::new(["yes", "yes", "hello", "yes"]);
     let own = log.builder("a", Passthrough::new()).with_lifecycle(Asks).on_ask(person.clone());
     let flow = Flow::builder("one")
@@ -242,7 +242,7 @@ async fn the_chat_is_paused_around_every_question_and_each_turn_has_its_speaker(
 
 #[tokio::test]
 async fn the_first_answer_counts_and_the_second_is_told_so() {
-    let mut log = Log::new();
+    let log = Log::new();
     let user = Arc::new(Mutex::new(None));
     let flow = Flow::builder("one").agent(agent("a", Passthrough::new())).user(true);
     let known = user.clone();

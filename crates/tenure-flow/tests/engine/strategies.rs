@@ -1,6 +1,6 @@
 //! What the failure of a turn means, as far as the chat is concerned.
 
-use crate::support::{Log, agent, said};
+use crate::engine::support::{Log, agent, said};
 use std::time::Duration;
 use tenure_core::model::{ModelError, ModelErrorKind};
 use tenure_flow::contract::ErrorStrategy;
@@ -22,7 +22,7 @@ async fn a_repetition_is_told_the_same_and_remembers_nothing_of_the_failure() {
             Ok(tenure_core::model::ModelResponse::text(format!("{heard:?}")))
         }
     });
-    let mut log = Log::new();
+    let log = Log::new();
     let flow = Flow::builder("one").agent(log.agent("a", model)).events(&log.bus);
     let retry = ErrorStrategy::Retry { attempts: 3, backoff: Duration::from_secs(1) };
     let began = Instant::now();

@@ -8,23 +8,23 @@ use tenure_core::agent::{Agent, AgentBuilder, Blueprint};
 use tenure_core::chat::ChatEnd;
 use tenure_core::context::{ChatCx, InstanceCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
-use tenure_core::event::{Event, EventBus, EventKind, Received, Subscriber};
+use tenure_core::event::{Event, EventBus, EventKind};
 use tenure_core::hook::{After, AgentLifecycle, Flow as Go, HookError, Point, Points};
 use tenure_core::model::Model;
 use tenure_flow::ChatReport;
 use tenure_flow::route::{RouteCx, Router, RoutingDecision, Target};
+use tenure_testkit::Recorder;
 
 /// A bus, and what came over it.
 pub(crate) struct Log {
     pub(crate) bus: EventBus,
-    events: Subscriber,
+    recorder: Recorder,
 }
 
 impl Log {
     pub(crate) fn new() -> Self {
-        let bus = EventBus::new();
-        let events = bus.subscribe(100_000);
-        Self { bus, events }
+        let (bus, recorder) = Recorder::with_bus();
+        Self { bus, recorder }
     }
 
     pub(crate) fn agent(&self, name: &str, model: impl Model) -> Blueprint {
@@ -35,23 +35,16 @@ impl Log {
         Agent::builder(name).model(model).events(&self.bus)
     }
 
-    pub(crate) fn events(&mut self) -> Vec<Event> {
-        let mut all = Vec::new();
-        while let Some(received) = self.events.try_recv() {
-            match received {
-                Received::Event(event) => all.push((*event).clone()),
-                other => panic!("the queue is long enough: {other:?}"),
-            }
-        }
-        all
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.recorder.events().iter().map(|event| (**event).clone()).collect()
     }
 
-    pub(crate) fn names(&mut self) -> Vec<&'static str> {
-        self.events().iter().map(Event::name).collect()
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.recorder.names()
     }
 
     /// What was announced by this name.
-    pub(crate) fn announced(&mut self, wanted: &[&str]) -> Vec<(&'static str, Value)> {
+    pub(crate) fn announced(&self, wanted: &[&str]) -> Vec<(&'static str, Value)> {
         let of = |event: Event| match event.kind {
             EventKind::Announced { name, data } if wanted.contains(&name) => Some((name, data)),
             _ => None,
@@ -60,12 +53,9 @@ impl Log {
     }
 
     /// What states the chat went through.
-    pub(crate) fn statuses(&mut self) -> Vec<String> {
-        let announced = self.announced(&["chat.status"]);
-        announced
-            .iter()
-            .map(|(_, data)| data["status"].as_str().expect("a text").to_owned())
-            .collect()
+    pub(crate) fn statuses(&self) -> Vec<String> {
+        let statuses = self.recorder.announced("chat.status");
+        statuses.iter().map(|data| data["status"].as_str().expect("a text").to_owned()).collect()
     }
 }
 

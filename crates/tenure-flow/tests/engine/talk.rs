@@ -1,6 +1,6 @@
 //! How a chat goes that nobody disturbs.
 
-use crate::support::{Log, Plan, Spy, agent, said};
+use crate::engine::support::{Log, Plan, Spy, agent, said};
 use serde_json::json;
 use tenure_core::event::EventKind;
 use tenure_flow::contract::Stage;
@@ -24,7 +24,7 @@ async fn agents_speak_in_turn_and_hear_each_other() {
 #[tokio::test]
 async fn the_order_of_a_chat_is_told_by_its_events() {
     for count in [1, 2, 10] {
-        let mut log = Log::new();
+        let log = Log::new();
         let spy = Spy::default();
         let mut flow = Flow::builder("all").events(&log.bus).with_lifecycle(spy.clone());
         let names: Vec<_> = (0..count).map(|at| format!("a{at}")).collect();
@@ -72,7 +72,7 @@ async fn the_order_of_a_chat_is_told_by_its_events() {
 
 #[tokio::test]
 async fn agents_stop_in_the_reverse_order_of_their_start() {
-    let mut log = Log::new();
+    let log = Log::new();
     let flow = Flow::builder("two").events(&log.bus).user(true);
     let flow =
         flow.agent(log.agent("a", Passthrough::new())).helper(log.agent("h", Passthrough::new()));
@@ -98,7 +98,7 @@ async fn agents_stop_in_the_reverse_order_of_their_start() {
 #[tokio::test]
 async fn the_same_script_gives_the_same_events() {
     let run = || async {
-        let mut log = Log::new();
+        let log = Log::new();
         let flow = Flow::builder("two").events(&log.bus);
         let flow = flow.agent(log.agent("a", Scripted::new(["one", "three"])));
         let flow = flow.agent(log.agent("b", Scripted::new(["two"]))).router(RoundRobin);

@@ -1,6 +1,6 @@
 //! Tools that show something to a person.
 
-use crate::support::{Log, Plan, agent};
+use crate::engine::support::{Log, Plan, agent};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ struct Asked {
 
 /// A chat whose agent calls a UI tool once, and these are the person's answers.
 async fn asked(tool: UiTool, answers: &[Answer], is_there: bool) -> Asked {
-    let mut log = Log::new();
+    let log = Log::new();
     let read = Arc::new(Mutex::new(String::new()));
     let keeps = read.clone();
     let model = Scripted::from_fn(move |request, call| {

@@ -1,11 +1,10 @@
 //! The desk: handoffs by variables, and a person.
 
-use crate::support::{folder, loaded, messages};
+use crate::examples::support::{folder, loaded, messages};
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
-use tenure_core::event::EventBus;
 use tenure_flow::{ChatReport, ChatStatus, Workflow};
 use tenure_testkit::Recorder;
 
@@ -27,8 +26,7 @@ impl Asker for Customer {
 }
 
 async fn desk(says: &[&'static str]) -> (ChatReport, Vec<String>) {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let customer = Customer { says: Arc::new(Mutex::new(says.to_vec())), ..Customer::default() };
     let workflow = Workflow::builder(loaded(&folder("support_desk"))).events(&bus);
     let workflow = workflow.on_ask(customer.clone()).build();

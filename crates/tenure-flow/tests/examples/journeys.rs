@@ -1,9 +1,9 @@
 //! Journeys and databases that files declare, run from beginning to end.
 
-use crate::support::{loaded, messages};
-use crate::whole::Folder;
+use crate::examples::support::{loaded, messages};
+use crate::examples::whole::Folder;
 use serde_json::{Value, json};
-use tenure_core::event::{EventBus, EventKind};
+use tenure_core::event::EventKind;
 use tenure_flow::{ChatReport, ChatStatus, Workflow};
 use tenure_testkit::Recorder;
 
@@ -57,8 +57,7 @@ fn plan(pack: &str) -> Folder {
 }
 
 async fn run(folder: &Folder, name: &str) -> (ChatReport, Recorder) {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let workflow = Workflow::builder(loaded(&folder.workflow(name))).events(&bus).build();
     let workflow = workflow.unwrap_or_else(|report| panic!("{:#?}", messages(&report)));
     let flow = workflow.open().await.unwrap_or_else(|error| panic!("{error}"));
@@ -139,8 +138,8 @@ async fn a_document_of_a_database_of_the_project_is_there_in_the_next_chat() {
              context_variables.data['cart'] = {**cart, 'total': cart.get('total', 0) + 7}\n",
         ),
     ]);
-    folder.write("data/.keep", "");
-    folder.write("tenure.toml", "[databases.shop]\npath = \"data/shop.sqlite\"\n");
+    folder.0.write("data/.keep", "");
+    folder.0.write("tenure.toml", "[databases.shop]\npath = \"data/shop.sqlite\"\n");
     for total in [7, 14] {
         let (report, _) = run(&folder, "till").await;
         assert_eq!(report.status, ChatStatus::MaxTurns, "{:?}", report.error);

@@ -1,6 +1,6 @@
 //! The four examples of the seed.
 
-use crate::support::{CHAT, Ran, folder, run};
+use crate::examples::support::{CHAT, Ran, folder, run};
 use serde_json::{Value, json};
 use tenure_core::event::EventKind;
 use tenure_flow::ChatStatus;

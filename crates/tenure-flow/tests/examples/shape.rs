@@ -1,6 +1,6 @@
 //! What can be said of the examples without running them, and what many chats at once leave behind.
 
-use crate::support::{folder, loaded, messages};
+use crate::examples::support::{folder, loaded, messages};
 use tenure_cards::team::PointExplanation;
 use tenure_flow::{ChatStatus, Workflow, sources, trust_items};
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_cards::{LoadOptions, Report};
-use tenure_core::event::{Event, EventBus, EventKind};
+use tenure_core::event::{Event, EventKind};
 use tenure_flow::{ChatReport, LoadedWorkflow, Workflow, load};
 use tenure_testkit::Recorder;
 
@@ -36,8 +36,7 @@ pub(crate) struct Ran {
 
 /// Runs one chat of a workflow.
 pub(crate) async fn run(path: &Path) -> Ran {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let workflow = Workflow::builder(loaded(path)).events(&bus).build();
     let workflow = workflow.unwrap_or_else(|report| panic!("{:#?}", messages(&report)));
     assert_eq!(messages(workflow.warnings()), Vec::<String>::new());

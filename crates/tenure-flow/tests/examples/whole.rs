@@ -1,34 +1,26 @@
 //! Folders that use everything at once: what a workflow adds to its agents arrives there.
 
-use crate::support::{loaded, messages};
+use crate::examples::support::{loaded, messages};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use tempfile::TempDir;
 use tenure_core::ask::{Answer, Asker, PendingAsk};
-use tenure_core::event::{EventBus, EventKind};
+use tenure_core::event::EventKind;
 use tenure_flow::{ChatReport, ChatStatus, Workflow};
-use tenure_testkit::Recorder;
+use tenure_testkit::{Recorder, TestFolder};
 
 /// A project in a folder of its own.
-pub(crate) struct Folder(TempDir);
+pub(crate) struct Folder(pub(crate) TestFolder);
 
 impl Folder {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let folder = Self(tempfile::tempdir().expect("a folder"));
-        folder.write("tenure.toml", "");
+        let folder = TestFolder::new(&[("tenure.toml", "")]);
         for (name, text) in files {
             folder.write(name, text);
         }
-        folder
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) {
-        let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, text).expect("a file");
+        Self(folder)
     }
 
     pub(crate) fn workflow(&self, name: &str) -> std::path::PathBuf {
@@ -50,8 +42,7 @@ impl Asker for Says {
 }
 
 async fn run(path: &Path, says: Answer) -> (ChatReport, Recorder, Vec<Value>) {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let asked = Says(says, Arc::default());
     let workflow = Workflow::builder(loaded(path)).events(&bus).on_ask(asked.clone()).build();
     let workflow = workflow.unwrap_or_else(|report| panic!("{:#?}", messages(&report)));

@@ -1,6 +1,6 @@
 //! Projects that are written for one test, loaded and run as a program would.
 
-use crate::support::messages;
+use crate::examples::support::messages;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Tools that are commands.
 
-use crate::support::{Lab, Seen, calls, limit, logged};
+use crate::lifecycle::support::{Lab, Seen, calls, limit, logged};
 use serde_json::{Value, json};
 use tenure_flow::ChatStatus;
 use tenure_flow::lifecycle::{LifecycleTool, Run, Trigger};

@@ -1,6 +1,6 @@
 //! Context variables: what one leaves is there for the next, live objects too.
 
-use crate::support::{Lab, Seen, calls, first, logged};
+use crate::lifecycle::support::{Lab, Seen, calls, first, logged};
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::tool::ToolSpec;

@@ -1,6 +1,6 @@
 //! Declared variables: what tools may not write, and what a removal means.
 
-use crate::support::{Lab, calls};
+use crate::lifecycle::support::{Lab, calls};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_cards::card::Environ;

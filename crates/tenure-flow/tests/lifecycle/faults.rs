@@ -1,6 +1,6 @@
 //! A tool that fails, hangs, crashes, asks, or writes what it does not own, at each trigger.
 
-use crate::support::{Lab, Seen, calls, first, limit, logged};
+use crate::lifecycle::support::{Lab, Seen, calls, first, limit, logged};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::agent::Agent;

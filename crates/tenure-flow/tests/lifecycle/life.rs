@@ -1,6 +1,6 @@
 //! What a tool gets, gives and leaves when all goes well.
 
-use crate::support::{Lab, Seen, calls, first, logged};
+use crate::lifecycle::support::{Lab, Seen, calls, first, logged};
 use serde_json::json;
 use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_flow::ChatStatus;

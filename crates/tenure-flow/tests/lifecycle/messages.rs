@@ -1,6 +1,6 @@
 //! The four message hooks.
 
-use crate::support::Lab;
+use crate::lifecycle::support::Lab;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::Agent;

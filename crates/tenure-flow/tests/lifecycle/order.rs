@@ -1,6 +1,6 @@
 //! What files say beyond a function: how much time ends have together, and what cannot be.
 
-use crate::support::{Lab, limit};
+use crate::lifecycle::support::{Lab, limit};
 use serde_json::json;
 use std::time::Duration;
 use tenure_flow::lifecycle::{self, Hosts, LifecycleTool, Run, Trigger};

@@ -1,6 +1,6 @@
 //! Tools that are written in Rust and registered by name, without Python.
 
-use crate::support::{Lab, calls, first, limit, logged};
+use crate::lifecycle::support::{Lab, calls, first, limit, logged};
 use serde_json::json;
 use std::time::Duration;
 use tenure_cards::build::HookCatalog;

@@ -1,6 +1,6 @@
 //! `again_on_resume` in files.
 
-use crate::support::Project;
+use crate::loading::support::Project;
 use tenure_cards::Code;
 
 #[test]

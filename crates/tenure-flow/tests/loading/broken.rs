@@ -1,6 +1,6 @@
 //! Broken folders: every one is reported, with its place and what to do.
 
-use crate::support::{Project, here};
+use crate::loading::support::{Project, here};
 use std::collections::BTreeSet;
 use tenure_cards::{Code, Severity};
 

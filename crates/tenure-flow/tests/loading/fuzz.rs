@@ -1,6 +1,6 @@
 //! Whatever files hold, loading them ends with a report.
 
-use crate::support::{Project, here};
+use crate::loading::support::{Project, here};
 use proptest::prelude::*;
 
 /// Bits that files are likely to be broken with.

@@ -1,6 +1,6 @@
 //! Good folders, of every generation: what was written is what is read.
 
-use crate::support::{Project, here, options};
+use crate::loading::support::{Project, here, options};
 use serde_json::json;
 use std::time::Duration;
 use tenure_cards::Code;
@@ -268,7 +268,7 @@ fn what_the_files_take_from_the_environment_is_known_as_a_secret() {
     );
     let environ = [("API_TOKEN", "s3cr3t-value"), ("ready", "no")];
     let environ = tenure_cards::card::Environ::of(environ);
-    let options = crate::support::options().environ(environ);
+    let options = crate::loading::support::options().environ(environ);
     let loaded = tenure_flow::load(&project.workflow(), &options);
     assert!(!loaded.report.has_errors(), "{}", project.report(&loaded));
     let Run::Command { argv, .. } = &loaded.workflow.lifecycle[0].run else { panic!("a command") };
@@ -288,7 +288,7 @@ fn a_workflow_is_its_folder_or_its_orchestrator_file() {
     let found = workflows_of(&project.root());
     let names: Vec<_> = found.iter().filter_map(|it| it.file_name()).collect();
     assert_eq!(names, ["Demo", "Other"]);
-    let options = crate::support::options();
+    let options = crate::loading::support::options();
     let loaded = tenure_flow::load(&folder.join("orchestrator.json"), &options);
     assert_eq!(loaded.report.errors(), 0, "{}", project.report(&loaded));
     assert_eq!(loaded.workflow.agents.len(), 5);
@@ -299,7 +299,7 @@ fn a_folder_of_cards_beside_workflows_is_still_one() {
     let (project, _) = full();
     std::fs::write(project.root().join("echo.md"), "---\nmodel: passthrough\n---\nYou repeat.\n")
         .expect("there is room");
-    let loaded = tenure_cards::load(&project.root(), &crate::support::options());
+    let loaded = tenure_cards::load(&project.root(), &crate::loading::support::options());
     assert!(!loaded.report.has_errors());
     assert_eq!(loaded.cards.len(), 1);
 }
@@ -310,7 +310,8 @@ fn the_pack_of_a_project_is_checked() {
         "=== ../_pack/workflow_graph.json\n{\"version\": 2, \"workflows\": [{\"id\": \"Demo\"}, \
          {\"id\": \"Demi\", \"dependencies\": [\"Demo\"]}], \"journeys\": []}\n",
     );
-    let report = tenure_flow::file::check_pack(&project.root(), &crate::support::options());
+    let report =
+        tenure_flow::file::check_pack(&project.root(), &crate::loading::support::options());
     let said: Vec<&str> = report.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(said, ["this entry names the workflow `Demi`, which is not there"]);
 }

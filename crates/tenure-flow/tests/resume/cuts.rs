@@ -1,7 +1,7 @@
 //! A process dies at every step of a chat, and the next one goes on.
 
-use crate::mortal::{Death, GivenUp, Mortal};
-use crate::world::{World, shape};
+use crate::resume::mortal::{Death, GivenUp, Mortal};
+use crate::resume::world::{World, shape};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;

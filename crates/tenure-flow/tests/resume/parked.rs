@@ -1,8 +1,8 @@
 //! Chats that are left alone: they wait for a person, or nobody waits for them, or their record does
 //! not fit.
 
-use crate::mortal::Desk;
-use crate::world::{Spy, World, small};
+use crate::resume::mortal::Desk;
+use crate::resume::world::{Spy, World, small};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

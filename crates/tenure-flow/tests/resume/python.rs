@@ -1,6 +1,6 @@
 //! Lifecycle tools in Python, in processes of their own that die with the one that runs the chat.
 
-use crate::mortal::{Death, Mortal};
+use crate::resume::mortal::{Death, Mortal};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A model picks the speaker.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::CancelToken;
@@ -9,6 +9,7 @@ use tenure_core::model::ModelErrorKind;
 use tenure_flow::route::{Auto, Selector};
 use tenure_flow::{ChatReport, ChatStatus, Flow, StartupMode};
 use tenure_models::{Failing, Hanging};
+use tenure_testkit::Recorder;
 
 fn auto() -> Auto {
     Auto::new(Selector::new(SELECTOR)).describe("a", "adds things").describe("c", "  ")
@@ -76,9 +77,9 @@ async fn nonsense_is_asked_again_with_what_was_wrong() {
 
 #[tokio::test]
 async fn after_three_answers_of_nonsense_it_is_the_next_ones_turn() {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let (model, _) = questions(&["c", "?", "?!", "?!?", "stop"]);
-    let flow = cast(&["a", "b", "c"]).helper(selector(model)).router(auto()).events(&ear.bus);
+    let flow = cast(&["a", "b", "c"]).helper(selector(model)).router(auto()).events(&bus);
     let report = flow.build().expect("a flow").run("hello").await;
     assert_eq!(chosen(&report), ["c", "a", "terminate"]);
     assert_eq!(
@@ -89,7 +90,7 @@ async fn after_three_answers_of_nonsense_it_is_the_next_ones_turn() {
     assert_eq!(report.routing[1].metadata, json!({ "asked": 3, "in_order": true }));
     assert_eq!(report.routing[1].fallback.as_deref(), Some("b"));
     let errors: Vec<_> =
-        ear.heard().into_iter().filter(|it| it.name() == "selector.error").collect();
+        recorder.events().into_iter().filter(|it| it.name() == "selector.error").collect();
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!(said(&errors[0])["next"], "a");
 }

@@ -1,6 +1,6 @@
 //! A newsroom of twelve, with handoffs of every kind, as a golden event log.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -11,6 +11,7 @@ use tenure_flow::route::handoff::HandoffRule;
 use tenure_flow::route::{Pattern, Routing, Selector};
 use tenure_flow::{ChatReport, ChatStatus, Flow};
 use tenure_models::{Failing, Scripted, Silent};
+use tenure_testkit::Recorder;
 
 fn rules() -> Vec<HandoffRule> {
     vec![
@@ -87,7 +88,7 @@ const NAMES: [&str; 12] = [
 ];
 
 async fn newsroom() -> (ChatReport, String) {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let declared = [
         "urgent",
         "topic",
@@ -116,17 +117,17 @@ async fn newsroom() -> (ChatReport, String) {
             let answer = answers.lock().expect("no test failed").pop()?;
             Some(Answer::Respond(answer.to_owned()))
         })
-        .events(&ear.bus);
-    let flow = NAMES.iter().fold(Flow::builder("newsroom"), |flow, name| {
-        flow.agent(built(member(name).events(&ear.bus)))
-    });
+        .events(&bus);
+    let flow = NAMES
+        .iter()
+        .fold(Flow::builder("newsroom"), |flow, name| flow.agent(built(member(name).events(&bus))));
     let flow = flow
-        .helper(built(Selector::agent(SELECTOR).model(judge).events(&ear.bus)))
+        .helper(built(Selector::agent(SELECTOR).model(judge).events(&bus)))
         .user_agent(built(user))
         .router(router)
         .initial_agent("intake")
         .error_strategy(ErrorStrategy::Fallback)
-        .events(&ear.bus)
+        .events(&bus)
         .build()
         .expect("a flow");
     let mut chat = flow.chat().id("chat").message("Write about tides.");
@@ -144,7 +145,7 @@ async fn newsroom() -> (ChatReport, String) {
         chat = chat.variable(name, value);
     }
     let report = chat.run().await;
-    (report, log(&ear.heard()))
+    (report, log(&recorder.events()))
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! How often an agent may reply before the person is asked.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::ChatStatus;

@@ -1,7 +1,7 @@
 //! What is guaranteed around every chat and every turn: for 1, 2 and 10 agents, each pattern, each
 //! end, with and without a person.
 
-use crate::support::*;
+use crate::routing::support::*;
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,7 @@ use tenure_flow::route::handoff::HandoffRule;
 use tenure_flow::route::{Pattern, RouteCx, Router, Routing, RoutingDecision, Selector};
 use tenure_flow::{ChatReport, ChatStatus, Flow};
 use tenure_models::Scripted;
+use tenure_testkit::Recorder;
 
 /// What happened, in the words of the hooks.
 type Diary = Arc<Mutex<Vec<String>>>;
@@ -200,13 +201,13 @@ impl Case {
 
 /// Runs a case; the answer is the report, all events in order, and the diary.
 async fn run(case: Case) -> (ChatReport, Vec<Arc<Event>>, Vec<String>) {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let diary = Diary::default();
     let turns = Arc::new(AtomicUsize::new(0));
     let token = CancelToken::new();
     let keeper = |asks| Keeper { diary: diary.clone(), asks, turns: turns.clone() };
     let answers = |_: &PendingAsk| Some(Answer::Respond("well".to_owned()));
-    let mut flow = Flow::builder("stage").with_lifecycle(keeper(false)).events(&ear.bus);
+    let mut flow = Flow::builder("stage").with_lifecycle(keeper(false)).events(&bus);
     for name in case.names() {
         // The number of the turn, for the handoffs.
         let counts = Counts(turns.clone());
@@ -217,10 +218,10 @@ async fn run(case: Case) -> (ChatReport, Vec<Arc<Event>>, Vec<String>) {
             .with_lifecycle(keeper(case.person))
             .with_lifecycle(counts)
             .on_ask(answers)
-            .events(&ear.bus);
+            .events(&bus);
         flow = flow.agent(built(agent));
     }
-    let helper = Selector::agent(SELECTOR).model(case.picks()).events(&ear.bus);
+    let helper = Selector::agent(SELECTOR).model(case.picks()).events(&bus);
     let most = if case.end == ChatStatus::MaxTurns { case.last() - 2 } else { 50 };
     let flow = flow
         .helper(built(helper))
@@ -234,7 +235,7 @@ async fn run(case: Case) -> (ChatReport, Vec<Arc<Event>>, Vec<String>) {
     let report = tokio::time::timeout(std::time::Duration::from_secs(30), chat.run()).await;
     let report = report.unwrap_or_else(|_| panic!("{case:?} does not end"));
     let diary = diary.lock().expect("no test failed").clone();
-    (report, ear.heard(), diary)
+    (report, recorder.events(), diary)
 }
 
 /// Keeps the number of turns in a variable.

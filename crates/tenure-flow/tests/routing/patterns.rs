@@ -1,6 +1,6 @@
 //! Round robin and chance.
 
-use crate::support::*;
+use crate::routing::support::*;
 use std::collections::BTreeSet;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::route::{Random, RoundRobin};

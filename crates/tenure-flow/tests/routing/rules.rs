@@ -1,11 +1,12 @@
 //! Each kind of handoff.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::route::handoff::{Condition, HandoffRule, Handoffs, ModelCondition};
 use tenure_flow::route::{Pattern, Routing, Selector, Target};
 use tenure_flow::{ChatReport, ChatStatus, FlowBuilder, StartupMode};
+use tenure_testkit::Recorder;
 
 fn answers(text: &'static str) -> impl Fn(&PendingAsk) -> Option<Answer> {
     move |_| Some(Answer::Respond(text.to_owned()))
@@ -87,7 +88,7 @@ async fn conditions_see_what_a_turn_has_just_changed() {
 
 #[tokio::test]
 async fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_reported() {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let rules = [
         when("a", "c", "${nowhere} == 1"),
         when("a", "c", "${word} < 3"),
@@ -95,13 +96,13 @@ async fn a_condition_that_cannot_be_evaluated_does_not_hold_and_is_reported() {
         after("a", "b"),
         after("b", "end"),
     ];
-    let flow = cast(&["a", "b", "c"]).events(&ear.bus).router(Handoffs::new(rules));
+    let flow = cast(&["a", "b", "c"]).events(&bus).router(Handoffs::new(rules));
     let flow = flow.build().expect("a flow");
     let report = flow.chat().variable("word", "three").run().await;
     assert_eq!(report.status, ChatStatus::Completed);
     assert_eq!(chosen(&report), ["a", "b", "terminate"]);
     let errors: Vec<_> =
-        ear.heard().into_iter().filter(|it| it.name() == "handoff.error").collect();
+        recorder.events().into_iter().filter(|it| it.name() == "handoff.error").collect();
     let of = |number: u64| {
         let mut of = errors.iter().map(|it| said(it)).filter(|it| it["rule"] == number);
         of.next().unwrap_or_else(|| panic!("an error of rule {number}: {errors:?}"))
@@ -198,12 +199,12 @@ async fn conditions_of_both_kinds_keep_their_order() {
 
 #[tokio::test]
 async fn a_model_that_talks_nonsense_is_asked_three_times_and_then_nothing_holds() {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let (model, asked) = questions(&["maybe", "7", "1 and 2"]);
     let rules = [judged("a", "b", "it rains"), judged("a", "b", "it snows"), after("a", "c")];
     let rules = rules.into_iter().chain([after("c", "end")]);
     let router = Handoffs::new(rules).selector(Selector::new(SELECTOR));
-    let flow = cast(&["a", "b", "c"]).helper(selector(model)).router(router).events(&ear.bus);
+    let flow = cast(&["a", "b", "c"]).helper(selector(model)).router(router).events(&bus);
     let report = flow.build().expect("a flow").run("hello").await;
     assert_eq!(chosen(&report), ["a", "c", "terminate"]);
     let asked = asked.lock().expect("no test failed");
@@ -215,7 +216,7 @@ async fn a_model_that_talks_nonsense_is_asked_three_times_and_then_nothing_holds
         asked[2].ends_with("You answered \"7\" before, but there is no statement 7, only 1 to 2.")
     );
     let errors: Vec<_> =
-        ear.heard().into_iter().filter(|it| it.name() == "handoff.error").collect();
+        recorder.events().into_iter().filter(|it| it.name() == "handoff.error").collect();
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert_eq!(
         said(&errors[0])["error"],
@@ -411,15 +412,15 @@ async fn a_comparison_of_things_without_an_order_does_not_hold_and_is_reported()
         ("${nothing} > 3", "`>` compares nothing (None) with a number"),
         ("not ${nothing} > 3", "`>` compares nothing (None) with a number"),
     ] {
-        let mut ear = Ear::new();
+        let (bus, recorder) = Recorder::with_bus();
         let rules = [when("a", "b", condition), after("a", "terminate")];
-        let flow = cast(&["a", "b"]).events(&ear.bus).router(Handoffs::new(rules));
+        let flow = cast(&["a", "b"]).events(&bus).router(Handoffs::new(rules));
         let chat = flow.build().expect("a flow");
         let chat = chat.chat().variable("key", "abc").variable("approved", true);
         let report = chat.variable("nothing", json!(null)).message("go").run().await;
         assert_eq!(chosen(&report), ["a", "terminate"], "{condition}");
         let errors: Vec<_> =
-            ear.heard().into_iter().filter(|it| it.name() == "handoff.error").collect();
+            recorder.events().into_iter().filter(|it| it.name() == "handoff.error").collect();
         assert_eq!(errors.len(), 1, "{condition}: {errors:?}");
         let told = said(&errors[0]).to_string();
         assert!(told.contains(expected), "{condition}: {told}");

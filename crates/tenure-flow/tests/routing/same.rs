@@ -1,19 +1,20 @@
 //! The same script and the same seed give the same log.
 
-use crate::support::*;
+use crate::routing::support::*;
 use serde_json::json;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_flow::Flow;
 use tenure_flow::route::{Pattern, Routing, Selector};
 use tenure_models::Scripted;
+use tenure_testkit::Recorder;
 
 /// Everything that a chat says on its bus, without times and ids, phases included.
 async fn run(pattern: Pattern, seed: u64) -> String {
-    let mut ear = Ear::new();
+    let (bus, recorder) = Recorder::with_bus();
     let picks = ["b", "nonsense", "d", "a", "user", "c", "c", "b", "a", "terminate"];
     let flow = ["a", "b", "c", "d"].iter().fold(Flow::builder("stage"), |flow, name| {
         let patches = [json!({ "n": 1 }), json!({ "n": 2 }), json!({ "n": 3, "name": name })];
-        flow.agent(built(speaker(name).with_lifecycle(sets(patches)).events(&ear.bus)))
+        flow.agent(built(speaker(name).with_lifecycle(sets(patches)).events(&bus)))
     });
     let routing = Routing::new(pattern)
         .selector(Selector::new(SELECTOR))
@@ -30,16 +31,16 @@ async fn run(pattern: Pattern, seed: u64) -> String {
         ])
         .reply_limit("d", 2);
     let flow = flow
-        .helper(built(Selector::agent(SELECTOR).model(Scripted::new(picks)).events(&ear.bus)))
+        .helper(built(Selector::agent(SELECTOR).model(Scripted::new(picks)).events(&bus)))
         .router(routing.router().expect("a router"))
         .user(true)
         .on_ask(|_: &PendingAsk| Some(Answer::Respond("well".to_owned())))
         .max_turns(12)
-        .events(&ear.bus)
+        .events(&bus)
         .build()
         .expect("a flow");
     flow.chat().id("chat").message("go").seed(seed).run().await;
-    let heard = ear.heard();
+    let heard = recorder.events();
     assert!(heard.iter().filter(|it| it.name() == "select_speaker").count() > 4);
     heard.iter().map(|event| line(event) + "\n").collect()
 }

@@ -9,7 +9,7 @@ use tenure_core::agent::{Agent, AgentBuilder, Blueprint};
 use tenure_core::ask::{Answer, Ask};
 use tenure_core::context::TurnCx;
 use tenure_core::drive::{Input, TurnEnd};
-use tenure_core::event::{Event, EventBus, Received, Subscriber};
+use tenure_core::event::Event;
 use tenure_core::hook::{After, AgentLifecycle, Flow as Go, HookError, Point, Points};
 use tenure_core::model::{Model, ModelResponse};
 use tenure_flow::route::handoff::{HandoffRule, Source};
@@ -150,32 +150,6 @@ impl AgentLifecycle for Person {
             variables.set(*name, value.clone())?;
         }
         Ok(Go::Finish(answer))
-    }
-}
-
-/// A bus, and everything that was said on it.
-pub(crate) struct Ear {
-    pub(crate) bus: EventBus,
-    events: Subscriber,
-}
-
-impl Ear {
-    pub(crate) fn new() -> Self {
-        let bus = EventBus::new();
-        let events = bus.subscribe(100_000);
-        Self { bus, events }
-    }
-
-    /// Every event so far, in order.
-    pub(crate) fn heard(&mut self) -> Vec<Arc<Event>> {
-        let mut heard = Vec::new();
-        while let Some(received) = self.events.try_recv() {
-            match received {
-                Received::Event(event) => heard.push(event),
-                other => panic!("not everything was heard: {other:?}"),
-            }
-        }
-        heard
     }
 }
 

@@ -1,6 +1,6 @@
 //! Databases that take their time: nobody waits for them for ever, and a cancel not at all.
 
-use crate::support::variables;
+use crate::variables::support::variables;
 use async_trait::async_trait;
 use serde_json::{Map, json};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! Variables that follow from others.
 
-use crate::support::{Stage, opened, state, variables};
+use crate::variables::support::{Stage, opened, state, variables};
 use serde_json::json;
 use tenure_flow::variables::{Computed, Definition, Kind, Source};
 

@@ -1,6 +1,6 @@
 //! Variables in a database: a real one, in a file.
 
-use crate::support::{Stage, keys, sets, state};
+use crate::variables::support::{Stage, keys, sets, state};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What agents get to read.
 
-use crate::support::{exposing, recording, sets, state};
+use crate::variables::support::{exposing, recording, sets, state};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::Agent;

@@ -1,6 +1,6 @@
 //! What is wrong with declarations is said before anything runs.
 
-use crate::support::{problems, state};
+use crate::variables::support::{problems, state};
 use serde_json::{Map, Value, json};
 use tenure_flow::variables::{
     Computed, Config, DataEntity, DataReference, Definition, Exposure, File, FileFormat, Kind,

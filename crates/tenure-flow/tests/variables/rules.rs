@@ -1,6 +1,6 @@
 //! Who may write what.
 
-use crate::support::{Stage, state, variables};
+use crate::variables::support::{Stage, state, variables};
 use serde_json::json;
 use tenure_flow::variables::{Computed, Config, Definition, Kind, Source};
 

@@ -1,6 +1,6 @@
 //! Where values come from, when a chat starts.
 
-use crate::support::{of_folder, opened, state, variables};
+use crate::variables::support::{of_folder, opened, state, variables};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ async fn files_are_read_in_their_format_when_the_chat_starts() {
     ];
     let variables = Arc::new(of_folder(folder.path(), definitions).unwrap());
     let open = async || {
-        let session = variables.open(crate::support::keys(), BTreeMap::new()).await;
+        let session = variables.open(crate::variables::support::keys(), BTreeMap::new()).await;
         session.expect("it opens").values()
     };
     assert_eq!(
@@ -189,7 +189,7 @@ async fn overviews_are_there_if_chats_are_to_know_them_and_nobody_writes_them() 
     for aware in
         [make(true, Environ::empty()), make(false, Environ::of([("CONTEXT_AWARE", "true")]))]
     {
-        let stage = crate::support::Stage::new(aware).await;
+        let stage = crate::variables::support::Stage::new(aware).await;
         assert_eq!(stage.get("concept_overview"), json!("A shop."));
         assert_eq!(stage.get("schema_overview"), json!(null));
         let error = stage.set("concept_overview", "no").unwrap_err();
@@ -204,7 +204,7 @@ async fn a_chat_can_be_given_states_and_scratch_and_nothing_else() {
     let variables = Arc::new(variables(vec![state("count", Kind::Int, 0), fixed]));
     let open = async |name: &str, value: serde_json::Value| {
         let given = BTreeMap::from([(name.to_owned(), value)]);
-        let session = variables.open(crate::support::keys(), given).await;
+        let session = variables.open(crate::variables::support::keys(), given).await;
         session.map(|session| session.values()).map_err(|error| error.to_string())
     };
     assert_eq!(json!(open("count", json!("5")).await.unwrap()), json!({ "count": 5, "fixed": 1 }));

@@ -1,6 +1,6 @@
 //! States that change by what is said and answered.
 
-use crate::support::{Stage, announced, recording, variables};
+use crate::variables::support::{Stage, announced, recording, variables};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tenure_core::ask::{Answer, PendingAsk};

@@ -212,7 +212,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 2_000, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: tenure_testkit::cases(500, 2_000) as u32, failure_persistence: None, ..Config::default() })]
 
     /// Whatever is done, in whatever order: it stands where a plain reading of its rules says.
     #[test]

@@ -1,6 +1,6 @@
 //! No calls to a model that fails all the time.
 
-use crate::support::*;
+use crate::calls::support::*;
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::CancelToken;
@@ -9,6 +9,7 @@ use tenure_core::model::ModelErrorKind::{self as Kind, *};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::calls::{CircuitBreaker, Concurrency, Fallback, Per, RateLimit, Retry};
 use tenure_hooks::ready::{self, Bench, Shared};
+use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 fn breaker() -> CircuitBreaker {
@@ -33,7 +34,7 @@ async fn kind_of(agent: &Agent) -> Option<Kind> {
 #[tokio::test(start_paused = true)]
 async fn an_open_breaker_asks_nobody_and_says_for_how_long() {
     let model = Play::new([fails(Transport), fails(Timeout), says(&["yes"])]);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = started(agent(&model, breaker()).events(&bus)).await;
     assert_eq!((kind_of(&agent).await, kind_of(&agent).await), (Some(Transport), Some(Timeout)));
     tokio::time::sleep(4 * SECOND).await;
@@ -45,7 +46,7 @@ async fn an_open_breaker_asks_nobody_and_says_for_how_long() {
 
     tokio::time::sleep(6 * SECOND).await;
     assert_eq!(agent.run("hello").await.unwrap().output(), "yes");
-    let states: Vec<_> = announced(&recorder, "breaker");
+    let states: Vec<_> = recorder.announced("breaker");
     assert_eq!(
         states,
         [
@@ -100,19 +101,19 @@ async fn a_fallback_answers_while_it_is_open() {
 #[tokio::test(start_paused = true)]
 async fn a_retry_does_not_wait_for_it() {
     let model = Play::new([fails(Overloaded), fails(Overloaded)]);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = agent(&model, breaker()).events(&bus);
     let agent = started(agent.with_lifecycle(Retry::new().attempts(4))).await;
     // The circuit opens on the way.
     let start = Instant::now();
     assert_eq!(kind_of(&agent).await, Some(Overloaded));
     assert!(start.elapsed() < 3 * SECOND, "{:?}", start.elapsed());
-    assert_eq!((model.calls(), announced(&recorder, "retry").len()), (2, 2));
+    assert_eq!((model.calls(), recorder.announced("retry").len()), (2, 2));
     // Then it is open.
     let start = Instant::now();
     assert_eq!(kind_of(&agent).await, Some(Overloaded));
     assert_eq!(start.elapsed(), Duration::ZERO);
-    assert_eq!((model.calls(), announced(&recorder, "retry").len()), (2, 2));
+    assert_eq!((model.calls(), recorder.announced("retry").len()), (2, 2));
     agent.shutdown().await;
 }
 

@@ -1,6 +1,6 @@
 //! Answers that are kept.
 
-use super::support::{Act, Play, SECOND, announced, bus, calls, fails, says, steps, withheld};
+use super::support::{Act, Play, SECOND, calls, fails, says, steps, withheld};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use tenure_hooks::calls::{Fallback, ResponseCache, Retry};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::Scripted;
 use tenure_store::Store;
+use tenure_testkit::Recorder;
 
 fn agent(model: impl Model, cache: ResponseCache) -> AgentBuilder {
     Agent::builder("oracle").model(model).without_history().with_lifecycle(cache)
@@ -34,7 +35,7 @@ fn priced(text: &str) -> ModelResponse {
 
 #[tokio::test]
 async fn the_same_request_is_asked_once_and_costs_nothing_afterwards() {
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let model = Scripted::new([priced("first"), priced("second")]);
     let oracle = started(agent(model, ResponseCache::new()).events(&bus)).await;
     let first = oracle.run("why?").await.unwrap();
@@ -44,7 +45,7 @@ async fn the_same_request_is_asked_once_and_costs_nothing_afterwards() {
     assert_eq!(oracle.usage(), Usage::new(20, 5));
     let other = oracle.run("how?").await.unwrap();
     assert_eq!(other.output(), "second");
-    let hits = announced(&recorder, "cache.hit");
+    let hits = recorder.announced("cache.hit");
     assert_eq!(hits.len(), 1);
     assert_eq!((&hits[0]["cached"], &hits[0]["saved"]["input"]), (&json!(true), &json!(20)));
     oracle.shutdown().await;
@@ -200,12 +201,12 @@ async fn a_cache_that_fails_hangs_or_panics_is_passed_over() {
         (Trouble::Lies, "is no answer", 1),
     ];
     for (trouble, why, times) in troubles {
-        let (bus, recorder) = bus();
+        let (bus, recorder) = Recorder::with_bus();
         let cache = ResponseCache::kept_in(Broken(trouble));
         let oracle = started(agent(Scripted::new(["yes"]), cache).events(&bus)).await;
         let report = oracle.run("why?").await.unwrap();
         assert_eq!((report.output(), report.failures.len()), ("yes", 0));
-        let failed = announced(&recorder, "cache.failed");
+        let failed = recorder.announced("cache.failed");
         assert_eq!(failed.len(), times, "{why}: {failed:?}");
         assert!(failed[0]["why"].as_str().unwrap().contains(why), "{failed:?}");
         oracle.shutdown().await;

@@ -1,6 +1,6 @@
 //! Other models that answer when one fails, and answers that were withheld.
 
-use crate::support::*;
+use crate::calls::support::*;
 use serde_json::json;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::hook::{self, HookError, Policy};
@@ -11,6 +11,7 @@ use tenure_core::{Error, Outcome};
 use tenure_hooks::calls::{Fallback, Refusal, Retry};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::Passthrough;
+use tenure_testkit::Recorder;
 
 fn reliable(model: &Play, fallback: Fallback) -> AgentBuilder {
     Agent::builder("reliable").model(model.clone()).with_lifecycle(fallback)
@@ -44,11 +45,11 @@ async fn the_first_model_that_answers_answers_and_is_named() {
     let own = Play::named("own", [fails(Auth)]);
     let second = Play::named("second", [fails(Overloaded)]);
     let third = Play::named("third", [says(&["yes"])]);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let fallback = Fallback::to(second.clone()).then(third.clone()).then(Play::new([]));
     assert_eq!(run(reliable(&own, fallback).events(&bus)).await.unwrap(), "yes");
     assert_eq!((own.calls(), second.calls(), third.calls()), (1, 1, 1));
-    let switches = announced(&recorder, "fallback");
+    let switches = recorder.announced("fallback");
     assert_eq!(
         switches,
         [
@@ -56,16 +57,16 @@ async fn the_first_model_that_answers_answers_and_is_named() {
             json!({ "from": "second", "to": "third", "kind": "overloaded", "error": "Overloaded" }),
         ]
     );
-    assert_eq!(announced(&recorder, "fallback.answered"), [json!({ "model": "third" })]);
+    assert_eq!(recorder.announced("fallback.answered"), [json!({ "model": "third" })]);
 }
 
 #[tokio::test]
 async fn a_model_that_answers_is_left_alone() {
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let own = Play::new([says(&["yes"])]);
     let agent = reliable(&own, Fallback::to(Play::new([]))).events(&bus);
     assert_eq!(run(agent).await.unwrap(), "yes");
-    assert!(announced(&recorder, "fallback.answered").is_empty());
+    assert!(recorder.announced("fallback.answered").is_empty());
 }
 
 #[tokio::test]
@@ -141,14 +142,14 @@ async fn a_resumed_run_is_served_what_the_other_model_said_and_announces_nothing
 
     let last = log.keys().iter().rposition(|key| &*key.kind == "model").unwrap();
     let (own, other) = (Play::named("own", [says(&["done"])]), Play::named("other", []));
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = reliable(&own, Fallback::to(other.clone())).events(&bus).build().unwrap();
     agent.startup().await.unwrap();
     let report = agent.request("hello").recorded(&steps(&log.cut_after(last))).run().await.unwrap();
     agent.shutdown().await;
     assert_eq!((report.output(), own.calls(), other.calls()), ("done", 1, 0));
-    assert!(announced(&recorder, "fallback").is_empty());
-    assert!(announced(&recorder, "fallback.answered").is_empty());
+    assert!(recorder.announced("fallback").is_empty());
+    assert!(recorder.announced("fallback.answered").is_empty());
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! So many calls in a time, and so many at once.
 
-use crate::support::*;
+use crate::calls::support::*;
 use futures_util::future::join_all;
 use serde_json::json;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tenure_core::step::MemoryStepLog;
 use tenure_core::tool::Effect;
 use tenure_hooks::calls::{Concurrency, Fallback, Per, RateLimit, Retry};
 use tenure_hooks::ready::{self, Bench, Shared};
+use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 fn agent(model: &Play, limit: impl IntoRegistration) -> AgentBuilder {
@@ -116,10 +117,10 @@ async fn limits_are_per_agent_per_provider_per_model_or_shared() {
         (Per::Provider, Ok("anthropic.small")),
         (Per::Model, Ok("openai.small")),
     ] {
-        let (bus, recorder) = bus();
+        let (bus, recorder) = Recorder::with_bus();
         let agent = started(agent(per).events(&bus)).await;
         let answered = agent.run("hello").await.map_err(|error| error.to_string());
-        let who = announced(&recorder, "fallback.answered");
+        let who = recorder.announced("fallback.answered");
         match (expected, answered) {
             (Ok(name), Ok(_)) => assert_eq!(who[0]["model"], name, "{per:?}"),
             (Err(part), Err(error)) => assert!(error.contains(part), "{per:?}: {error}"),

@@ -1,6 +1,6 @@
 //! What comes of a call when no breaker lets it through.
 
-use crate::support::*;
+use crate::calls::support::*;
 use futures_util::future::join_all;
 use serde_json::json;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tenure_core::model::ModelErrorKind::{self as Kind, *};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::calls::{CircuitBreaker, Fallback, Jitter, RateLimit, Retry};
 use tenure_hooks::ready::{self, Bench, Shared};
+use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 /// Opens for three seconds after two failures.
@@ -41,7 +42,7 @@ async fn kind_of(agent: &Agent) -> Option<Kind> {
 
 #[tokio::test(start_paused = true)]
 async fn if_no_model_may_be_asked_a_fallback_waits_for_the_first_that_may() {
-    let (shared, (bus, recorder)) = (Shared::new(), bus());
+    let (shared, (bus, recorder)) = (Shared::new(), Recorder::with_bus());
     open("other", &shared).await;
     tokio::time::sleep(SECOND).await;
     open("own", &shared).await;
@@ -52,9 +53,9 @@ async fn if_no_model_may_be_asked_a_fallback_waits_for_the_first_that_may() {
     let start = Instant::now();
     assert_eq!(agent.run("hello").await.unwrap().output(), "other");
     assert_eq!((start.elapsed(), own.calls(), other.calls()), (2 * SECOND, 0, 1));
-    let waits = announced(&recorder, "fallback.waits");
+    let waits = recorder.announced("fallback.waits");
     assert_eq!(waits, [json!({ "model": "other", "wait_ms": 2000 })]);
-    assert_eq!(announced(&recorder, "fallback.answered"), [json!({ "model": "other" })]);
+    assert_eq!(recorder.announced("fallback.answered"), [json!({ "model": "other" })]);
     agent.shutdown().await;
 
     // The agent's own is one of them.
@@ -130,7 +131,7 @@ async fn a_limit_that_is_reached_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_is_not_asked_more_often_than_its_retries_allow_however_many_turns_it_has() {
-    let (shared, (bus, recorder)) = (Shared::new(), bus());
+    let (shared, (bus, recorder)) = (Shared::new(), Recorder::with_bus());
     open("other", &shared).await;
     tokio::time::sleep(SECOND).await;
     let own = Play::named("own", [fails(Overloaded), fails(Overloaded), fails(Overloaded)]);
@@ -144,7 +145,7 @@ async fn a_model_is_not_asked_more_often_than_its_retries_allow_however_many_tur
     // breaker anew. At 3.1 s its own fails for the last time, and at 5 s the other answers.
     assert_eq!(agent.run("hello").await.unwrap().output(), "other");
     assert_eq!((start.elapsed(), own.calls(), other.calls()), (5 * SECOND, 3, 2));
-    let waits = announced(&recorder, "fallback.waits");
+    let waits = recorder.announced("fallback.waits");
     let models: Vec<_> = waits.iter().map(|wait| wait["model"].as_str()).collect();
     assert_eq!(models, [Some("other"), Some("own"), Some("other")]);
     agent.shutdown().await;
@@ -185,13 +186,13 @@ async fn a_resumed_run_does_not_wait_again_and_asks_whom_it_asked() {
     // Its breakers know of nothing, and the next call is made to its own at once.
     let last = log.keys().iter().rposition(|key| &*key.kind == "model").unwrap();
     let (own, other) = (Play::named("own", [says(&["done"])]), Play::named("other", []));
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = started(build(&own, &other, &Shared::new()).events(&bus)).await;
     let start = Instant::now();
     let report = agent.request("hello").recorded(&steps(&log.cut_after(last))).run().await.unwrap();
     assert_eq!((report.output(), own.calls(), other.calls()), ("done", 1, 0));
     assert_eq!(start.elapsed(), Duration::ZERO);
-    assert!(announced(&recorder, "fallback.waits").is_empty());
+    assert!(recorder.announced("fallback.waits").is_empty());
     agent.shutdown().await;
 }
 

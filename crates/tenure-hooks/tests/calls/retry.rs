@@ -1,6 +1,6 @@
 //! Model calls, made again.
 
-use crate::support::*;
+use crate::calls::support::*;
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -12,6 +12,7 @@ use tenure_core::step::MemoryStepLog;
 use tenure_core::{CancelToken, Error, Outcome};
 use tenure_hooks::calls::{Jitter, Retry};
 use tenure_hooks::ready::{self, Bench};
+use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 fn patient(model: &Play, retry: Retry) -> AgentBuilder {
@@ -32,12 +33,12 @@ fn kind_of(error: &Error) -> Option<ModelErrorKind> {
 async fn a_failure_that_may_pass_is_retried_after_waits_that_grow() {
     let acts = [fails(Overloaded), fails(Transport), fails(RateLimited), says(&["yes"])];
     let model = Play::new(acts);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let retry = Retry::new().attempts(4).jitter(Jitter::None);
     let output = run(patient(&model, retry).events(&bus)).await.unwrap();
     assert_eq!((output.as_str(), model.calls()), ("yes", 4));
     assert_eq!(model.gaps(), [SECOND / 2, SECOND, 2 * SECOND]);
-    let retries = announced(&recorder, "retry");
+    let retries = recorder.announced("retry");
     assert_eq!(retries.len(), 3);
     assert_eq!(
         retries[1],
@@ -91,7 +92,7 @@ async fn a_refusal_further_in_is_never_retried() {
     let model = Play::new([]);
     let guard = hook::wrap_model_call(|_, _, _| Box::pin(async { Err(HookError::new("broken")) }));
     let guard = hook::hook(guard).named("guard").policy(Policy::Deny);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = patient(&model, Retry::new()).with_lifecycle(guard).events(&bus);
     let error = run(agent).await.unwrap_err();
     assert!(error.is_denied(), "{error}");
@@ -198,7 +199,7 @@ async fn a_resumed_run_waits_for_nothing_that_is_on_record() {
             .collect::<Vec<_>>()
     };
     let died = log.cut_after(models(&log)[2] + 1);
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let second = Play::new([says(&["yes"])]);
     let agent = patient(&second, retry()).events(&bus).build().unwrap();
     agent.startup().await.unwrap();

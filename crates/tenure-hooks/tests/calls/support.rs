@@ -6,14 +6,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::context::{ModelCx, ToolCx};
-use tenure_core::event::{EventBus, EventKind};
 use tenure_core::message::ToolCall;
 use tenure_core::model::{
     Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, StopReason,
 };
 use tenure_core::step::{MemoryStepLog, Steps};
 use tenure_core::tool::{Effect, Tool, ToolError, ToolOutput, ToolSpec};
-use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -181,21 +179,6 @@ impl Tool for Clerk {
         let next = self.results.lock().expect("it works here").pop_front();
         Ok(next.unwrap_or_else(|| ToolOutput::text("done")))
     }
-}
-
-/// What was announced by this name.
-pub(crate) fn announced(recorder: &Recorder, wanted: &str) -> Vec<Value> {
-    let data = |kind: &EventKind| match kind {
-        EventKind::Announced { name, data } if *name == wanted => Some(data.clone()),
-        _ => None,
-    };
-    recorder.events().iter().filter_map(|event| data(&event.kind)).collect()
-}
-
-pub(crate) fn bus() -> (EventBus, Recorder) {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
-    (bus, recorder)
 }
 
 pub(crate) fn steps(log: &MemoryStepLog) -> Steps {

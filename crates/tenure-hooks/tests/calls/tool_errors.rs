@@ -1,6 +1,6 @@
 //! What a tool's failure means.
 
-use crate::support::*;
+use crate::calls::support::*;
 use serde_json::json;
 use tenure_core::Error;
 use tenure_core::agent::{Agent, AgentBuilder};

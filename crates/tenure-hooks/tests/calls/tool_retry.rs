@@ -1,6 +1,6 @@
 //! Tool calls, made again.
 
-use crate::support::*;
+use crate::calls::support::*;
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -11,6 +11,7 @@ use tenure_core::tool::{Effect, ToolOutput};
 use tenure_core::{CancelToken, Error, Outcome};
 use tenure_hooks::calls::{Jitter, ToolRetry};
 use tenure_hooks::ready::{self, Bench};
+use tenure_testkit::Recorder;
 use tokio::time::Instant;
 
 fn agent(clerk: &Clerk, retry: ToolRetry) -> AgentBuilder {
@@ -37,12 +38,12 @@ async fn result(builder: AgentBuilder) -> Result<(ToolStatus, String), Error> {
 async fn a_tool_that_may_be_called_twice_is_called_again() {
     for effect in [Effect::Idempotent, Effect::Keyed] {
         let clerk = Clerk::new(effect, broken(2));
-        let (bus, recorder) = bus();
+        let (bus, recorder) = Recorder::with_bus();
         let retry = ToolRetry::new().jitter(Jitter::None);
         let got = result(agent(&clerk, retry).events(&bus)).await.unwrap();
         assert_eq!((got, clerk.calls()), ((ToolStatus::Ok, "done".to_owned()), 3));
         assert_eq!(clerk.gaps(), [SECOND / 2, SECOND]);
-        let retries = announced(&recorder, "tool_retry");
+        let retries = recorder.announced("tool_retry");
         assert_eq!((retries.len(), &retries[0]["tool"]), (2, &json!("clerk")));
         assert_eq!(retries[1]["error"], "broken 2");
     }
@@ -76,7 +77,7 @@ async fn a_denied_call_is_not_made_again() {
     let clerk = Clerk::new(Effect::Idempotent, []);
     let guard = hook::wrap_tool_call(|_, _, _| Box::pin(async { Err(HookError::new("broken")) }));
     let guard = hook::hook(guard).named("guard").policy(Policy::Deny).inside("tool_retry");
-    let (bus, recorder) = bus();
+    let (bus, recorder) = Recorder::with_bus();
     let agent = agent(&clerk, ToolRetry::new()).with_lifecycle(guard).events(&bus);
     let _ = result(agent).await;
     assert_eq!((clerk.calls(), recorder.count("tool_retry")), (0, 0));

@@ -1,6 +1,6 @@
 //! Real providers behind mock servers, and a tool that remembers its calls.
 
-use crate::server::Aimock;
+use crate::chaos::server::Aimock;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
 //! The page of the guide that describes every ready-made hook is up to date.
 //!
-//! `TENURE_BLESS=1 cargo test -p tenure-hooks --all-features --test compose docs` writes it anew.
+//! `TENURE_BLESS=1 cargo test -p tenure-hooks --all-features compose::docs` writes it anew.
 
-use crate::stage::Stage;
+use crate::compose::stage::Stage;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

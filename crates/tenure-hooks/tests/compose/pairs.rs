@@ -1,6 +1,6 @@
 //! A turn with any two hooks.
 
-use crate::stage::{Stage, builder, for_all_pairs, model};
+use crate::compose::stage::{Stage, builder, for_pairs, model};
 use std::sync::Arc;
 use tenure_core::Outcome;
 use tenure_core::agent::AgentBuilder;
@@ -56,7 +56,7 @@ async fn each_hook_with_itself_under_another_name_lets_a_turn_pass() {
 
 #[tokio::test]
 async fn g1_g3_any_two_hooks_let_a_turn_pass_both_ways_and_everything_ends() {
-    for_all_pairs(async |one, two| {
+    for_pairs(async |one, two| {
         let stage = Stage::new();
         let played = stage.play([stage.hook(one), stage.hook(two)]).await;
         let both = format!("{} and {}", one.name(), two.name());
@@ -79,7 +79,7 @@ const RECOVERS: [&str; 3] = ["fallback", "adapt", "cheaper_model"];
 
 #[tokio::test]
 async fn g1_any_two_hooks_end_a_turn_whose_model_fails() {
-    for_all_pairs(async |one, two| {
+    for_pairs(async |one, two| {
         let stage = Stage::new();
         let failing = Scripted::from_fn(|_, _| {
             Err(ModelError::new(ModelErrorKind::Overloaded, "there is no room"))

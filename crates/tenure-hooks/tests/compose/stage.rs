@@ -10,7 +10,6 @@ use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::cache::MemoryCache;
 use tenure_core::drive::TurnReport;
-use tenure_core::event::EventBus;
 use tenure_core::hook::Registration;
 use tenure_core::memory::InMemory;
 use tenure_core::message::{Message, ToolCall};
@@ -18,7 +17,7 @@ use tenure_core::model::ModelResponse;
 use tenure_core::tool::{Effect, FnTool, ToolSpec};
 use tenure_hooks::ready::{self, Bench, Ready};
 use tenure_models::Scripted;
-use tenure_testkit::Recorder;
+use tenure_testkit::{Recorder, cases};
 
 /// Where hooks are made, in a folder of their own.
 pub(crate) struct Stage {
@@ -58,8 +57,7 @@ impl Stage {
         model: Scripted,
         hooks: impl IntoIterator<Item = Registration>,
     ) -> Played {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let ran = Arc::new(AtomicUsize::new(0));
         let builder = builder(&ran).model(model).events(&bus);
         let agent = hooks.into_iter().fold(builder, AgentBuilder::with_lifecycle);
@@ -109,13 +107,24 @@ pub(crate) fn pairs() -> impl Iterator<Item = (&'static Ready, &'static Ready)> 
         .filter(|(one, two)| one.name() != two.name())
 }
 
+/// Every two different hooks in the long form; else a quarter of them, in which each hook meets others on both sides.
+pub(crate) fn some_pairs() -> impl Iterator<Item = (&'static Ready, &'static Ready)> {
+    let stride = 4 / cases(1, 4);
+    let all = || ready::all().map(|(_, hook)| hook).enumerate();
+    all()
+        .flat_map(move |one| all().map(move |two| (one, two)))
+        .filter(move |((one, _), (two, _))| one != two && (one + two) % stride == 0)
+        .map(|((_, one), (_, two))| (one, two))
+}
+
 /// Does something with each of them, many at once: some wait for a clock.
-pub(crate) async fn for_all_pairs(with: impl AsyncFn(&'static Ready, &'static Ready) + Copy) {
+pub(crate) async fn for_pairs(with: impl AsyncFn(&'static Ready, &'static Ready) + Copy) {
     let mut count = 0;
-    let each = futures_util::stream::iter(pairs()).map(async |(one, two)| with(one, two).await);
+    let each =
+        futures_util::stream::iter(some_pairs()).map(async |(one, two)| with(one, two).await);
     let mut each = std::pin::pin!(each.buffer_unordered(64));
     while each.next().await.is_some() {
         count += 1;
     }
-    assert_eq!(count, ready::all().count() * (ready::all().count() - 1));
+    assert!(count >= ready::all().count() * (ready::all().count() - 1) / 5, "only {count} pairs");
 }

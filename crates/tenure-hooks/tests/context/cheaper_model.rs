@@ -1,21 +1,21 @@
 //! Another model where the agent's own is more than it takes.
 
-use crate::stage::{Heard, five_steps, hearing, made, refused};
+use crate::context::stage::five_steps;
+use crate::support::{hearing, made, refused};
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
-use tenure_core::event::EventBus;
 use tenure_core::hook::{self, Flow, Registration};
 use tenure_core::model::{Cost, Model, ModelResponse, Usage};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::context::{CheaperModel, ModelRule};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::{Passthrough, Scripted};
-use tenure_testkit::Recorder;
+use tenure_testkit::{RecordedModel, Recorder};
 
 /// A hook that may choose the model `small`, and what that hears.
-fn hook_with(with: Value) -> (Registration, Heard) {
-    let (small, heard) = hearing(|_| ModelResponse::text("small"));
-    let bench = Bench::new().with_model("small", small);
+fn hook_with(with: Value) -> (Registration, RecordedModel) {
+    let heard = hearing(|_| ModelResponse::text("small"));
+    let bench = Bench::new().with_model("small", heard.clone());
     (
         ready::find("cheaper_model")
             .expect("it works here")
@@ -72,14 +72,13 @@ async fn a_condition_that_cannot_be_decided_fails_the_turn() {
 
 #[tokio::test]
 async fn later_steps_go_to_another_model_and_each_choice_is_announced() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let (hook, heard) = hook_with(json!({ "rules": [{ "model": "small", "after_steps": 3 }] }));
     let (agent, own) = five_steps();
     let agent = agent.events(&bus).with_lifecycle(hook).build().unwrap();
     let report = agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
     assert_eq!(report.output(), "small");
-    assert_eq!((own.lock().unwrap().len(), heard.lock().unwrap().len()), (3, 1));
+    assert_eq!((own.requests().len(), heard.requests().len()), (3, 1));
     assert_eq!(recorder.count("model.chosen"), 1);
 }
 
@@ -87,16 +86,16 @@ async fn later_steps_go_to_another_model_and_each_choice_is_announced() {
 async fn once_a_share_of_the_budget_is_spent_another_model_answers() {
     let with = json!({ "budget": 1.0, "rules": [{ "model": "small", "spent": 0.5 }] });
     let (hook, heard) = hook_with(with);
-    let (model, own) = hearing(|_| {
+    let own = hearing(|_| {
         let cost = Cost::from_nano_usd(200_000_000);
         let call = tenure_core::message::ToolCall::new("", "tick", "{}");
         ModelResponse::calls([call]).with_usage(Usage { cost, ..Usage::new(1, 1) })
     });
-    let agent = Agent::builder("a").model(model).tool(crate::stage::tool("tick"));
+    let agent = Agent::builder("a").model(own.clone()).tool(crate::context::stage::tool("tick"));
     let agent = agent.with_lifecycle(hook).build().unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
     // Three calls are 60 cents of a dollar.
-    assert_eq!((own.lock().unwrap().len(), heard.lock().unwrap().len()), (3, 1));
+    assert_eq!((own.requests().len(), heard.requests().len()), (3, 1));
 }
 
 #[tokio::test]
@@ -120,9 +119,9 @@ async fn what_another_hook_has_chosen_stays() {
 
 #[tokio::test]
 async fn blanks_are_collapsed_for_the_call_only() {
-    let (model, heard) = hearing(|_| ModelResponse::text("a  b"));
+    let heard = hearing(|_| ModelResponse::text("a  b"));
     let agent = Agent::builder("a")
-        .model(model)
+        .model(heard.clone())
         .with_lifecycle(made("cheaper_model", json!({ "collapse": true })).unwrap())
         .build()
         .unwrap();
@@ -130,7 +129,7 @@ async fn blanks_are_collapsed_for_the_call_only() {
     agent.run("one   two\n\n\n\nthree").await.unwrap();
     let report = agent.run("fine").await.unwrap();
     agent.shutdown().await;
-    let heard = heard.lock().unwrap();
+    let heard = heard.requests();
     let said: Vec<_> = heard[1].messages.iter().map(|it| it.text().to_owned()).collect();
     assert_eq!(said, ["one two\n\nthree", "a  b", "fine"]);
     assert_eq!(report.history().get(0).unwrap().text(), "one   two\n\n\n\nthree");
@@ -157,7 +156,7 @@ async fn a_run_that_goes_on_uses_the_models_that_were_chosen() {
     agent.startup().await.unwrap();
     let report = agent.request("hello").steps(log.resumed()).run().await.unwrap();
     assert_eq!((report.output(), report.steps), ("small", steps));
-    assert_eq!((own.lock().unwrap().len(), small.lock().unwrap().len()), (0, 0));
+    assert_eq!((own.requests().len(), small.requests().len()), (0, 0));
     agent.shutdown().await;
 }
 

@@ -32,7 +32,7 @@ fn is_cleared(messages: &[Message], placeholder: &str) -> Vec<bool> {
 async fn old_results_are_cleared_and_the_newest_are_not() {
     let turned = turn(clear().keep(1), worked(), "on").await;
     assert_eq!(is_cleared(&turned.read.last(), "[cleared]"), [true, true, true, false]);
-    let told = turned.announced("tool_results.cleared");
+    let told = turned.recorder.announced("tool_results.cleared");
     assert_eq!((&told[0]["results"], &told[0]["tokens"]["won"]), (&json!(3), &json!(297)));
     assert_eq!(is_cleared(&turned.history, "[cleared]"), [false; 4], "the agent's own stays");
 
@@ -67,7 +67,7 @@ async fn inputs_are_cleared_with_their_results_if_that_is_wanted() {
 async fn a_small_request_is_left_alone() {
     let turned = turn(clear().trigger(10_000).keep(0), worked(), "on").await;
     assert_eq!(is_cleared(&turned.read.last(), "[cleared]"), [false; 4]);
-    assert!(turned.announced("tool_results.cleared").is_empty());
+    assert!(turned.recorder.announced("tool_results.cleared").is_empty());
 }
 
 #[cfg(feature = "tokens")]

@@ -1,12 +1,10 @@
 //! Conversations, made up and at random, and a model that remembers what it read.
 
 use proptest::prelude::*;
-use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tenure_core::Error;
 use tenure_core::agent::Agent;
 use tenure_core::drive::TurnReport;
-use tenure_core::event::{EventBus, EventKind};
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{History, HistoryDefect, Message, ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::ModelResponse;
@@ -92,14 +90,13 @@ pub(crate) struct Turned {
     pub(crate) report: Result<TurnReport, Error>,
     pub(crate) read: Read,
     pub(crate) history: Vec<Message>,
-    pub(crate) events: Vec<(String, Value)>,
+    pub(crate) recorder: Recorder,
 }
 
 /// One turn that says `input` after this conversation.
 pub(crate) async fn turn(hook: impl IntoRegistration, before: Vec<Message>, input: &str) -> Turned {
     let (model, read) = reader();
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let builder = Agent::builder("clerk").model(model).events(&bus).with_lifecycle(hook);
     let agent = builder.build().expect("it can be built");
     agent.startup().await.expect("it starts");
@@ -107,19 +104,7 @@ pub(crate) async fn turn(hook: impl IntoRegistration, before: Vec<Message>, inpu
     let report = agent.run(input).await;
     let history = agent.history().iter().cloned().collect();
     agent.shutdown().await;
-    let told = |kind: &EventKind| match kind {
-        EventKind::Announced { name, data } => Some(((*name).to_owned(), data.clone())),
-        _ => None,
-    };
-    let events = recorder.events().iter().filter_map(|event| told(&event.kind)).collect();
-    Turned { report, read, history, events }
-}
-
-impl Turned {
-    /// What was announced by this name.
-    pub(crate) fn announced(&self, wanted: &str) -> Vec<&Value> {
-        self.events.iter().filter(|(name, _)| name == wanted).map(|(_, data)| data).collect()
-    }
+    Turned { report, read, history, recorder }
 }
 
 /// Conversations that are valid, with texts of up to forty words.

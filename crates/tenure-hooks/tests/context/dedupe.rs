@@ -28,7 +28,7 @@ async fn repetitions_go_and_the_newest_stays() {
     let turned = turn(Dedupe::new(), repeated(), "next").await;
     let texts = [" hello\n", "hi", "hi", "", "hi", "", "hi", "hi", "next"];
     assert_eq!(turned.read.texts(), texts);
-    assert_eq!(turned.announced("messages.deduped"), [&json!({ "removed": 3 })]);
+    assert_eq!(turned.recorder.announced("messages.deduped"), [json!({ "removed": 3 })]);
     assert_eq!(turned.history.len(), repeated().len() + 2, "the agent's own stays as it is");
 
     let turned = turn(Dedupe::new().exact().persist(), repeated(), "next").await;
@@ -47,7 +47,7 @@ async fn repetitions_go_and_the_newest_stays() {
 async fn a_conversation_without_repetitions_is_not_touched() {
     let turned = turn(Dedupe::new(), vec![Message::user("a"), Message::assistant("a")], "a").await;
     assert_eq!(turned.read.texts(), ["a", "a", "a"]);
-    assert!(turned.announced("messages.deduped").is_empty());
+    assert!(turned.recorder.announced("messages.deduped").is_empty());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! An instruction that is made anew for each model call.
 
-use crate::stage::{Heard, five_steps, hearing, instructions, made, refused};
+use crate::context::stage::five_steps;
+use crate::support::{hearing, made, refused};
 use serde_json::json;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::context::ExecutionContext;
@@ -8,8 +9,9 @@ use tenure_core::hook::{self, Flow};
 use tenure_core::model::ModelResponse;
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::context::{DynamicPrompt, PromptPlace};
+use tenure_testkit::RecordedModel;
 
-fn agent(prompt: DynamicPrompt) -> (AgentBuilder, Heard) {
+fn agent(prompt: DynamicPrompt) -> (AgentBuilder, RecordedModel) {
     let (agent, heard) = five_steps();
     (agent.instruction("Be kind.").with_lifecycle(prompt), heard)
 }
@@ -44,7 +46,7 @@ async fn it_is_there_once_at_each_of_five_steps_and_in_each_turn() {
             let (agent, heard) = agent(prompt().place(place));
             let agent = if keeps { keeping(agent) } else { agent };
             run(agent.build().unwrap(), 2).await;
-            let heard = instructions(&heard);
+            let heard = heard.instructions();
             assert_eq!(heard.len(), 10);
             for (at, instruction) in heard.iter().enumerate() {
                 let step = (at % 5 + 1).to_string();
@@ -64,7 +66,7 @@ async fn it_sees_the_time_the_user_and_the_tools() {
     let context = ExecutionContext::unique().with_user_id("ada");
     agent.request("hello").context(context).run().await.unwrap();
     agent.shutdown().await;
-    let first = instructions(&heard).remove(0);
+    let first = heard.instructions().remove(0);
     let seen: Vec<_> = first.lines().next().unwrap().split('|').collect();
     assert!(seen[0].ends_with('Z') && seen[0].len() == 20, "{first}");
     assert!(seen[1].ends_with("day"), "{first}");
@@ -81,7 +83,7 @@ async fn what_is_not_there_and_what_never_ends_fails_the_turn() {
         let agent = agent.build().unwrap();
         let error = agent.scoped(async |agent| agent.run("hello").await).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
-        assert!(heard.lock().unwrap().is_empty());
+        assert!(heard.requests().is_empty());
     }
 }
 
@@ -91,7 +93,7 @@ async fn a_template_that_says_nothing_changes_nothing() {
     let (agent, heard) = agent(DynamicPrompt::new(template).unwrap());
     run(agent.build().unwrap(), 1).await;
     let expected = ["Be kind.", "Be kind.", "Hurry.\n\nBe kind.", "Hurry.\n\nBe kind."];
-    assert_eq!(instructions(&heard)[..4], expected);
+    assert_eq!(heard.instructions()[..4], expected);
 }
 
 #[tokio::test]
@@ -106,7 +108,7 @@ async fn it_says_something_else_as_soon_as_what_it_reads_has_changed() {
         ("{{ user }}", ["ada", "bob", "ada"]),
         ("{{ user }} {{ chars }}", ["ada 11", "bob 11", "ada 13"]),
     ] {
-        let (model, heard) = hearing(|_| ModelResponse::text("fine"));
+        let heard = hearing(|_| ModelResponse::text("fine"));
         let prompt = DynamicPrompt::new(template).unwrap().place(PromptPlace::Instead);
         let forgets = hook::before_model(|_, request| {
             Box::pin(async move {
@@ -117,7 +119,7 @@ async fn it_says_something_else_as_soon_as_what_it_reads_has_changed() {
             })
         });
         let forgets = hook::hook(forgets).named("forgets").outside("prompt");
-        let builder = Agent::builder("a").model(model).with_lifecycle(forgets);
+        let builder = Agent::builder("a").model(heard.clone()).with_lifecycle(forgets);
         let agent = builder.with_lifecycle(prompt).build().unwrap();
         agent.startup().await.unwrap();
         for (input, mood, user) in [
@@ -130,7 +132,7 @@ async fn it_says_something_else_as_soon_as_what_it_reads_has_changed() {
             agent.request(input).context(context).run().await.unwrap();
         }
         agent.shutdown().await;
-        assert_eq!(instructions(&heard), expected, "{template}");
+        assert_eq!(heard.instructions(), expected, "{template}");
     }
 }
 
@@ -143,7 +145,7 @@ async fn it_tells_the_time_as_it_is_at_each_call() {
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     agent.run("hello").await.unwrap();
     agent.shutdown().await;
-    let heard = instructions(&heard);
+    let heard = heard.instructions();
     assert_ne!(heard[0], heard[5]);
 }
 
@@ -157,7 +159,7 @@ async fn a_run_that_goes_on_has_said_the_same() {
     first.startup().await.unwrap();
     first.request("hello").steps(log.clone()).run().await.unwrap();
     first.shutdown().await;
-    let before = instructions(&heard);
+    let before = heard.instructions();
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
     for cut in 0..=log.keys().len() {
         let (agent, heard) = agent(prompt());
@@ -165,7 +167,7 @@ async fn a_run_that_goes_on_has_said_the_same() {
         agent.startup().await.unwrap();
         agent.request("hello").steps(log.cut_after(cut)).run().await.unwrap();
         agent.shutdown().await;
-        let heard = instructions(&heard);
+        let heard = heard.instructions();
         for instruction in &heard {
             assert_eq!(instruction.matches('Z').count(), 1, "cut {cut}: {instruction}");
         }

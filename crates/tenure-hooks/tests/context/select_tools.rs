@@ -1,23 +1,23 @@
 //! A model that chooses which tools another one gets to see.
 
-use crate::stage::{Heard, hearing, made, refused, shown, tool};
+use crate::context::stage::{shown, tool};
+use crate::support::{hearing, made, refused, results};
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::event::EventBus;
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::{ModelErrorKind, ModelResponse};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::context::{NoChoice, Often, SelectTools};
 use tenure_models::{Failing, Hanging, Scripted};
-use tenure_testkit::Recorder;
+use tenure_testkit::{RecordedModel, Recorder};
 
 const TOOLS: [&str; 5] = ["map", "clock", "mail", "search", "weather"];
 
 /// Calls these tools one after the other, then says `done`.
-fn calling(names: &'static [&'static str]) -> (AgentBuilder, Heard) {
-    let (model, heard) = hearing(|request| {
+fn calling(names: &'static [&'static str]) -> (AgentBuilder, RecordedModel) {
+    let heard = hearing(|request| {
         let made = request.messages.iter().filter(|it| matches!(it, Message::Tool(_))).count();
         let said = request.messages.last().map(|it| it.text().to_owned()).unwrap_or_default();
         match names.get(made) {
@@ -25,8 +25,9 @@ fn calling(names: &'static [&'static str]) -> (AgentBuilder, Heard) {
             None => ModelResponse::text(said),
         }
     });
-    let agent =
-        TOOLS.iter().fold(Agent::builder("a").model(model), |agent, it| agent.tool(tool(it)));
+    let agent = TOOLS
+        .iter()
+        .fold(Agent::builder("a").model(heard.clone()), |agent, it| agent.tool(tool(it)));
     (agent, heard)
 }
 
@@ -41,19 +42,9 @@ async fn run(agent: AgentBuilder, hook: SelectTools) -> Agent {
     agent
 }
 
-fn results(agent: &Agent) -> Vec<(ToolStatus, String)> {
-    let history = agent.history();
-    let result = |message: &Message| match message {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
-        _ => None,
-    };
-    history.iter().filter_map(result).collect()
-}
-
 #[tokio::test]
 async fn the_chosen_tools_and_those_that_are_always_there_are_shown() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let (agent, heard) = calling(&["weather", "mail"]);
     let select = SelectTools::new()
         .model(chooses(&[r#"Sure: {"tools": ["weather", "weather"]}"#]))
@@ -82,11 +73,11 @@ async fn where_there_are_few_tools_nothing_is_chosen() {
 
 #[tokio::test]
 async fn what_it_reads_names_the_tools_and_the_request() {
-    let (chooser, asked) = hearing(|_| ModelResponse::text(r#"{"tools": ["clock"]}"#));
+    let asked = hearing(|_| ModelResponse::text(r#"{"tools": ["clock"]}"#));
     let (agent, _) = calling(&[]);
-    let select = SelectTools::new().model(chooser).max_tools(1).prompt("Pick one.");
+    let select = SelectTools::new().model(asked.clone()).max_tools(1).prompt("Pick one.");
     run(agent, select).await.shutdown().await;
-    let asked = asked.lock().unwrap();
+    let asked = asked.requests();
     let instruction = asked[0].instruction.as_deref().unwrap();
     assert!(
         instruction.starts_with("Pick one.") && instruction.contains("- clock: What clock does")
@@ -142,7 +133,7 @@ async fn without_a_choice_it_goes_on_as_is_said() {
     let agent = agent.with_lifecycle(select).build().unwrap();
     let error = agent.scoped(async |agent| agent.run("hello").await).await.unwrap_err();
     assert!(error.to_string().contains("did not choose among 5 tools"), "{error}");
-    assert!(heard.lock().unwrap().is_empty());
+    assert!(heard.requests().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

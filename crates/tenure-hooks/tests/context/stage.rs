@@ -1,17 +1,11 @@
 //! Agents whose models hear what they are sent.
 
-use serde_json::Value;
-use std::sync::{Arc, Mutex};
+use crate::support::hearing;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::hook::Registration;
 use tenure_core::message::ToolCall;
 use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{Effect, FnTool, Tool, ToolSpec};
-use tenure_hooks::ready::{self, Bench, Refusal};
-use tenure_models::Scripted;
-
-/// Every request that a model got.
-pub(crate) type Heard = Arc<Mutex<Vec<ModelRequest>>>;
+use tenure_testkit::RecordedModel;
 
 /// A tool of this name that says `tock`.
 pub(crate) fn tool(name: &str) -> impl Tool {
@@ -19,23 +13,10 @@ pub(crate) fn tool(name: &str) -> impl Tool {
     FnTool::new(spec, |_| Ok("tock".into()))
 }
 
-/// A model that hears, and answers as a function of the request says.
-pub(crate) fn hearing(
-    answer: impl Fn(&ModelRequest) -> ModelResponse + Send + Sync + 'static,
-) -> (Scripted, Heard) {
-    let heard = Heard::default();
-    let ears = heard.clone();
-    let model = Scripted::from_fn(move |request, _| {
-        ears.lock().expect("nobody panics with it").push(request.clone());
-        Ok(answer(request))
-    });
-    (model, heard)
-}
-
 /// Calls `tick` four times in a turn, then says `done`. It goes by what it hears, so that a turn that
 /// goes on in another process goes the same way.
-pub(crate) fn five_steps() -> (AgentBuilder, Heard) {
-    let (model, heard) = hearing(|request| {
+pub(crate) fn five_steps() -> (AgentBuilder, RecordedModel) {
+    let model = hearing(|request| {
         let mut results = 0;
         for message in request.messages.iter() {
             results = match message {
@@ -49,30 +30,11 @@ pub(crate) fn five_steps() -> (AgentBuilder, Heard) {
             at => ModelResponse::calls([ToolCall::new(format!("c{at}"), "tick", "{}")]),
         }
     });
-    (Agent::builder("a").model(model).tool(tool("tick")), heard)
-}
-
-/// The instruction of each request.
-pub(crate) fn instructions(heard: &Heard) -> Vec<String> {
-    let heard = heard.lock().expect("nobody panics with it");
-    heard.iter().map(|it| it.instruction.as_deref().unwrap_or_default().to_owned()).collect()
+    (Agent::builder("a").model(model.clone()).tool(tool("tick")), model)
 }
 
 /// The names of the tools in each request.
-pub(crate) fn shown(heard: &Heard) -> Vec<Vec<String>> {
-    let heard = heard.lock().expect("nobody panics with it");
+pub(crate) fn shown(model: &RecordedModel) -> Vec<Vec<String>> {
     let names = |it: &ModelRequest| it.tools.iter().map(|tool| tool.name.to_string()).collect();
-    heard.iter().map(names).collect()
-}
-
-/// The hook of this name, made of these options.
-pub(crate) fn made(name: &str, with: Value) -> Result<Registration, Refusal> {
-    ready::find(name).expect("there is one").make(&with, &Bench::new())
-}
-
-/// The field that is refused.
-pub(crate) fn refused(name: &str, with: Value) -> String {
-    let refusal = made(name, with.clone()).expect_err(&with.to_string());
-    assert!(!refusal.message().is_empty());
-    refusal.field().to_owned()
+    model.requests().iter().map(names).collect()
 }

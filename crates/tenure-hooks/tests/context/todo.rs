@@ -1,16 +1,15 @@
 //! A list that the model keeps.
 
-use crate::stage::{Heard, hearing, instructions, made, refused};
+use crate::support::{hearing, made, refused, results};
 use serde_json::{Value, json};
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::event::EventBus;
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::{Message, ToolCall, ToolStatus};
 use tenure_core::model::ModelResponse;
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::context::{TodoList, TodoStatus};
 use tenure_models::Scripted;
-use tenure_testkit::Recorder;
+use tenure_testkit::{RecordedModel, Recorder};
 
 fn list(entries: &[(&str, &str)]) -> Value {
     let entries: Vec<_> =
@@ -18,18 +17,9 @@ fn list(entries: &[(&str, &str)]) -> Value {
     json!({ "todos": entries })
 }
 
-fn results(agent: &Agent) -> Vec<(ToolStatus, String)> {
-    let history = agent.history();
-    let result = |message: &Message| match message {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
-        _ => None,
-    };
-    history.iter().filter_map(result).collect()
-}
-
 /// Works through a list of two, by what it hears.
-fn working() -> (AgentBuilder, Heard) {
-    let (model, heard) = hearing(|request| {
+fn working() -> (AgentBuilder, RecordedModel) {
+    let heard = hearing(|request| {
         let written = request.messages.iter().filter(|it| matches!(it, Message::Tool(_))).count();
         let next = match written {
             0 => list(&[("plan", "in_progress"), ("build", "pending")]),
@@ -43,14 +33,13 @@ fn working() -> (AgentBuilder, Heard) {
             next.to_string(),
         )])
     });
-    let agent = Agent::builder("a").model(model).instruction("Build.");
+    let agent = Agent::builder("a").model(heard.clone()).instruction("Build.");
     (agent.with_lifecycle(TodoList::new().system_prompt("Keep the list with {tool}.")), heard)
 }
 
 #[tokio::test]
 async fn the_list_is_shown_at_each_step_once_as_it_is_then() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let (agent, heard) = working();
     let agent = agent.events(&bus).build().unwrap();
     agent.startup().await.unwrap();
@@ -60,7 +49,7 @@ async fn the_list_is_shown_at_each_step_once_as_it_is_then() {
     };
     let now = "\nThe list as it is now:";
     assert_eq!(
-        instructions(&heard),
+        heard.instructions(),
         [
             told(""),
             told(&format!("{now}\n- [>] plan\n- [ ] build")),
@@ -77,9 +66,10 @@ async fn the_list_is_shown_at_each_step_once_as_it_is_then() {
 
 #[tokio::test]
 async fn a_list_that_others_write_is_shown_too() {
-    let (model, heard) = hearing(|_| ModelResponse::text("fine"));
+    let heard = hearing(|_| ModelResponse::text("fine"));
     let todo = TodoList::new().system_prompt("");
-    let agent = Agent::builder("a").model(model).instruction("Be kind.").with_lifecycle(todo);
+    let agent =
+        Agent::builder("a").model(heard.clone()).instruction("Be kind.").with_lifecycle(todo);
     let agent = agent.build().unwrap();
     agent.startup().await.unwrap();
     let sow = list(&[("sow", "pending")])["todos"].clone();
@@ -95,7 +85,7 @@ async fn a_list_that_others_write_is_shown_too() {
     let none = "Be kind.".to_owned();
     let (sow, reap) = (told("[ ] sow"), told("[x] reap"));
     let expected = [none.clone(), sow.clone(), sow, reap, none.clone(), none];
-    assert_eq!(instructions(&heard), expected);
+    assert_eq!(heard.instructions(), expected);
 }
 
 #[tokio::test]
@@ -162,7 +152,7 @@ async fn a_run_that_goes_on_has_its_list() {
     agent.startup().await.unwrap();
     agent.request("go").steps(log.clone()).run().await.unwrap();
     agent.shutdown().await;
-    let before = instructions(&heard);
+    let before = heard.instructions();
     let count = log.keys().len();
     assert!(count > 6, "{count}");
     for cut in 0..=count {
@@ -171,7 +161,7 @@ async fn a_run_that_goes_on_has_its_list() {
         agent.startup().await.unwrap();
         let report = agent.request("go").steps(log.cut_after(cut)).run().await.unwrap();
         assert_eq!(report.output(), "built");
-        let heard = instructions(&heard);
+        let heard = heard.instructions();
         assert_eq!(heard, before[before.len() - heard.len()..], "cut {cut}");
         let list = TodoList::of(&agent);
         assert!(list.len() == 2 && list.iter().all(|it| it.status == TodoStatus::Completed));
@@ -182,15 +172,15 @@ async fn a_run_that_goes_on_has_its_list() {
 #[tokio::test]
 async fn names_and_texts_are_options() {
     let with = json!({ "tool_name": "plan", "tool_description": "Plans.", "system_prompt": "" });
-    let (model, heard) = hearing(|_| ModelResponse::text("fine"));
+    let heard = hearing(|_| ModelResponse::text("fine"));
     let agent = Agent::builder("a")
-        .model(model)
+        .model(heard.clone())
         .instruction("Be kind.")
         .with_lifecycle(made("todo", with).unwrap())
         .build()
         .unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-    let heard = heard.lock().unwrap();
+    let heard = heard.requests();
     assert_eq!(heard[0].instruction.as_deref(), Some("Be kind."));
     assert_eq!((&*heard[0].tools[0].name, &*heard[0].tools[0].description), ("plan", "Plans."));
 }
@@ -205,7 +195,7 @@ fn options_are_checked() {
 
 #[tokio::test]
 async fn an_agent_may_have_two_lists_with_tools_of_their_own() {
-    let (model, heard) = hearing(|request| {
+    let heard = hearing(|request| {
         let made = request.messages.iter().filter(|it| matches!(it, Message::Tool(_))).count();
         let write = |tool: &str, what: &str| {
             let with = list(&[(what, "pending")]).to_string();
@@ -219,7 +209,7 @@ async fn an_agent_may_have_two_lists_with_tools_of_their_own() {
     });
     let second = TodoList::new().tool_name("plan").into_registration().named("second");
     let agent = Agent::builder("a")
-        .model(model)
+        .model(heard.clone())
         .with_lifecycle(TodoList::new())
         .with_lifecycle(second)
         .build()
@@ -228,7 +218,7 @@ async fn an_agent_may_have_two_lists_with_tools_of_their_own() {
     agent.run("go").await.unwrap();
     assert_eq!(TodoList::of(&agent)[0].content, "sow");
     assert_eq!(TodoList::of_tool(&agent, "plan")[0].content, "harvest");
-    let told = instructions(&heard).pop().unwrap();
+    let told = heard.instructions().pop().unwrap();
     assert!(told.contains("- [ ] sow") && told.contains("- [ ] harvest"), "{told}");
     agent.shutdown().await;
 }

@@ -47,7 +47,7 @@ fn summariser() -> (Scripted, Read) {
 async fn a_conversation_that_has_room_is_left_alone() {
     let turned = turn(window().max_tokens(1000).trigger_messages(50), long(), "next").await;
     assert_eq!(turned.read.last().len(), 21);
-    assert!(turned.announced("window.shortened").is_empty());
+    assert!(turned.recorder.announced("window.shortened").is_empty());
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn what_has_no_room_goes_for_this_call_only() {
     assert!(matches!(read[0], Message::User { .. }));
     assert!(total(&read) <= 100);
     assert_eq!(turned.history.len(), 22);
-    let told = turned.announced("window.shortened");
+    let told = turned.recorder.announced("window.shortened");
     assert_eq!((&told[0]["how"], &told[0]["messages"]["after"]), (&json!("trim"), &json!(7)));
     assert_eq!(told[0]["tokens"]["after"], json!(total(&read)));
 
@@ -186,7 +186,7 @@ async fn without_a_summary_it_trims_and_tries_again_or_fails() {
         let turned = turn(window.clone(), long(), "next").await;
         assert_eq!(turned.read.last().len(), 3, "{why}");
         assert_eq!(turned.history.len(), 22, "what was not summarised is not lost: {why}");
-        let told = turned.announced("window.no_summary");
+        let told = turned.recorder.announced("window.no_summary");
         assert!(told[0]["why"].as_str().unwrap().contains(why), "{told:?}");
     }
     let strict = trigger().model(Scripted::empty().error(ModelErrorKind::Overloaded, "busy"));
@@ -271,7 +271,7 @@ async fn tokens_are_counted_as_models_do_unless_told_otherwise() {
     let turned = turn(ContextWindow::new().max_tokens(120), long(), "next").await;
     let read = turned.read.last();
     assert_eq!(read.len(), 9, "thirteen tokens each, and the last question");
-    assert_eq!(turned.announced("window.shortened")[0]["tokens"]["before"], json!(267));
+    assert_eq!(turned.recorder.announced("window.shortened")[0]["tokens"]["before"], json!(267));
 }
 
 #[test]

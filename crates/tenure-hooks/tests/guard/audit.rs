@@ -1,7 +1,8 @@
 //! What an audit log says of calls.
 
-use crate::audit_file::lines;
-use crate::support::*;
+use crate::guard::audit_file::lines;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::agent::Agent;
@@ -203,7 +204,7 @@ async fn options_make_a_log_beneath_the_project() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("audit", with).field().to_owned();
+    let field = |with| refused("audit", with);
     assert_eq!(field(json!({})), "file");
     assert_eq!(field(json!({ "file": "../a" })), "file");
     assert_eq!(field(json!({ "file": "a", "most": 0 })), "most");

@@ -1,6 +1,6 @@
 //! The file of an audit log: who may change it without being found out.
 
-use crate::support::*;
+use crate::guard::support::*;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! How much may be spent.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tenure_core::Outcome;
@@ -213,7 +214,7 @@ async fn options_with_one_name_share_a_day() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("budget", with).field().to_owned();
+    let field = |with| refused("budget", with);
     assert_eq!(field(json!({})), "");
     assert_eq!(field(json!({ "run": { "usd": 0 } })), "run.usd");
     assert_eq!(field(json!({ "thread": { "tokens": 0 } })), "thread.tokens");

@@ -1,6 +1,7 @@
 //! How many calls there may be.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::json;
 use tenure_core::Outcome;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -119,7 +120,7 @@ async fn counts_that_cannot_be_read_deny() {
 fn options_are_checked() {
     let made = |with| ready::find("call_limit").unwrap().make(&with, &Bench::new());
     assert!(made(json!({ "models": { "run": 3 }, "tools": { "a": { "thread": 0 } } })).is_ok());
-    let field = |with| refused("call_limit", with).field().to_owned();
+    let field = |with| refused("call_limit", with);
     assert_eq!(field(json!({})), "");
     assert_eq!(field(json!({ "models": { "run": 0 } })), "models");
     assert_eq!(field(json!({ "models": { "run": 3, "thread": 2 } })), "models.run");

@@ -1,6 +1,7 @@
 //! Tools that are not called.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::json;
 use tenure_core::message::ToolStatus::{Denied, Ok as Done};
 use tenure_hooks::guard::{DryRun, Permissions};
@@ -48,7 +49,7 @@ async fn a_pattern_that_cannot_be_read_has_nothing_called() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("dry_run", with).field().to_owned();
+    let field = |with| refused("dry_run", with);
     assert_eq!(field(json!({ "tools": ["a", ""] })), "tools[1]");
     assert_eq!(field(json!({ "except": [""] })), "except[0]");
 }

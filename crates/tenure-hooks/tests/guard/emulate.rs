@@ -1,9 +1,9 @@
 //! Tools whose results a model makes up.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::json;
 use std::time::Duration;
-use tenure_core::event::EventBus;
 use tenure_core::message::ToolStatus::{Denied, Error as Failed, Ok as Done};
 use tenure_core::model::ModelErrorKind;
 use tenure_core::step::MemoryStepLog;
@@ -18,8 +18,7 @@ fn replies() -> serde_json::Value {
 #[tokio::test]
 async fn a_model_makes_up_the_result_and_the_event_says_so() {
     let seen = Seen::default();
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let stand_in = Scripted::from_fn(|request, _| {
         let asked = request.messages.last().map(|last| last.text().to_owned()).unwrap_or_default();
         assert!(asked.contains("\"rain\"") && asked.contains("Does something"), "{asked}");
@@ -82,7 +81,7 @@ async fn a_resumed_run_is_told_the_same() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("emulate_tools", with).field().to_owned();
+    let field = |with| refused("emulate_tools", with);
     assert_eq!(field(json!({})), "model");
     assert_eq!(field(json!({ "model": "nobody" })), "model");
     assert_eq!(field(json!({ "model": "passthrough", "prompt": " " })), "prompt");

@@ -1,6 +1,6 @@
 //! Paths that want out.
 
-use crate::support::*;
+use crate::guard::support::*;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;

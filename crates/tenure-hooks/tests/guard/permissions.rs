@@ -1,6 +1,7 @@
 //! Which tools may be called.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::{refusal, refused};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::agent::Agent;
@@ -265,7 +266,7 @@ async fn options_make_the_same_rules() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("permissions", with).field().to_owned();
+    let field = |with| refused("permissions", with);
     assert_eq!(field(json!({})), "rules");
     assert_eq!(field(json!({ "rules": [{}] })), "rules[0]");
     assert_eq!(field(json!({ "rules": [{ "allow": "a", "deny": "b" }] })), "rules[0]");
@@ -324,7 +325,7 @@ async fn what_only_some_items_have_allows_nothing() {
 #[tokio::test]
 async fn a_pattern_stands_by_itself() {
     let with = |pattern| json!({ "rules": [{ "allow": "shell", "where": { "command": { "pattern": pattern } } }] });
-    let refusal = refused("permissions", with("ls)|(?:pwd"));
+    let refusal = refusal("permissions", with("ls)|(?:pwd"));
     assert_eq!(refusal.field(), "rules[0].where.command");
     let either =
         || Permissions::new().allow("shell").where_("command", Condition::pattern("ls|pwd"));

@@ -1,6 +1,7 @@
 //! Results and answers that have to fit.
 
-use crate::support::*;
+use crate::guard::support::*;
+use crate::support::refused;
 use serde_json::json;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;
@@ -151,7 +152,7 @@ async fn a_schema_may_be_in_a_file() {
 
 #[test]
 fn options_are_checked() {
-    let field = |with| refused("result_schema", with).field().to_owned();
+    let field = |with| refused("result_schema", with);
     assert_eq!(field(json!({})), "");
     let bad = json!({ "schema": { "type": "numbre" } });
     assert_eq!(field(json!({ "tools": { "a": bad } })), "tools.a");

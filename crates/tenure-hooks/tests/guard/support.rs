@@ -1,14 +1,14 @@
 //! Agents whose tools say what they were called with.
 
+use crate::support::results_of;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::drive::TurnReport;
-use tenure_core::message::{Message, ToolStatus};
+use tenure_core::message::ToolStatus;
 use tenure_core::step::{MemoryStepLog, Steps};
 use tenure_core::tool::{Effect, FnTool, Tool, ToolSpec};
 use tenure_core::{Error, Outcome};
-use tenure_hooks::ready::{self, Bench, Refusal};
 use tenure_models::Script;
 
 /// What reached the tools.
@@ -81,11 +81,7 @@ pub(crate) fn results(turn: &Result<TurnReport, Error>) -> Vec<(ToolStatus, Stri
         Ok(report) => report,
         Err(error) => error.report().expect("a turn that ended has a report"),
     };
-    let result = |message: &Message| match message {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
-        _ => None,
-    };
-    report.history().iter().filter_map(result).collect()
+    results_of(report)
 }
 
 /// The status of each tool result.
@@ -95,10 +91,4 @@ pub(crate) fn statuses(turn: &Result<TurnReport, Error>) -> Vec<ToolStatus> {
 
 pub(crate) fn outcome(turn: &Result<TurnReport, Error>) -> Outcome {
     turn.as_ref().map_or_else(Error::outcome, |report| report.outcome)
-}
-
-/// Why a hook cannot be made of these options.
-pub(crate) fn refused(hook: &str, with: Value) -> Refusal {
-    let made = ready::find(hook).expect("it works here").make(&with, &Bench::new());
-    made.err().unwrap_or_else(|| panic!("{with} is taken for good"))
 }

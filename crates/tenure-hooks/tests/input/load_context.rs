@@ -1,19 +1,19 @@
 //! Documents before the conversation.
 
-use crate::support::{Heard, listening, refused};
+use crate::input::support::listening;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::event::EventBus;
 use tenure_core::hook::{self, Flow, Registration};
 use tenure_core::memory::InMemory;
 use tenure_core::message::Message;
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::ready::{self, Bench, Refusal};
-use tenure_testkit::Recorder;
+use tenure_testkit::{RecordedModel, Recorder};
 
 fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().expect("it works here");
@@ -29,15 +29,10 @@ fn made_in(root: &Path, with: Value) -> Result<Registration, Refusal> {
     ready::find("load_context").expect("it works here").make(&with, &Bench::new().root(root))
 }
 
-fn agent_in(root: &Path, with: Value) -> (AgentBuilder, Heard) {
-    let (model, heard) = listening();
+fn agent_in(root: &Path, with: Value) -> (AgentBuilder, RecordedModel) {
+    let heard = listening();
     let hook = made_in(root, with).expect("it works here");
-    (Agent::builder("a").model(model).instruction("Be kind.").with_lifecycle(hook), heard)
-}
-
-fn instructions(heard: &Heard) -> Vec<String> {
-    let heard = heard.lock().expect("it works here");
-    heard.iter().map(|it| it.instruction.as_deref().unwrap_or_default().to_owned()).collect()
+    (Agent::builder("a").model(heard.clone()).instruction("Be kind.").with_lifecycle(hook), heard)
 }
 
 #[tokio::test]
@@ -51,7 +46,7 @@ async fn files_are_read_when_a_turn_begins_and_again_when_they_change() {
     fs::write(folder.path().join("rules.md"), "Say thank you, always.").unwrap();
     agent.run("three").await.unwrap();
     agent.shutdown().await;
-    let [one, two, three] = &*instructions(&heard) else { panic!("three calls") };
+    let [one, two, three] = &*heard.instructions() else { panic!("three calls") };
     assert!(one.starts_with("Be kind.\n\n<loaded_context>"), "{one}");
     assert!(one.contains("# rules.md\nSay please.") && one.ends_with("</loaded_context>"), "{one}");
     assert_eq!(one, two);
@@ -76,7 +71,7 @@ async fn it_never_piles_up_even_if_somebody_keeps_edited_requests() {
             agent.run(format!("turn {turn}")).await.unwrap();
         }
         agent.shutdown().await;
-        let heard = heard.lock().unwrap();
+        let heard = heard.requests();
         assert_eq!(heard.len(), 5);
         for request in heard.iter() {
             let instruction = request.instruction.as_deref().unwrap_or_default();
@@ -94,7 +89,7 @@ async fn as_a_message_it_comes_first_and_is_no_part_of_the_conversation() {
     let (agent, heard) = agent_in(folder.path(), with);
     let agent = agent.build().unwrap();
     let report = agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-    let first = heard.lock().unwrap()[0].messages.iter().next().unwrap().clone();
+    let first = heard.requests()[0].messages.iter().next().unwrap().clone();
     assert!(matches!(&first, Message::User { text } if text.contains("Read this:\n\n# rules.md")));
     assert!(report.history().iter().all(|message| !message.text().contains("please")));
     assert_eq!(report.history().len(), 2);
@@ -119,7 +114,7 @@ async fn patterns_find_files_beneath_their_folder_and_follow_no_links() {
         let (agent, heard) = agent_in(folder.path(), json!({ "files": [pattern] }));
         let agent = agent.build().unwrap();
         agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-        let instruction = instructions(&heard).remove(0);
+        let instruction = heard.instructions().remove(0);
         let said = |text: &str| instruction.contains(&format!("\n{text}"));
         for text in ["Ay", "Bee", "Sea", "Hidden", "Other", "Secret"] {
             assert_eq!(said(text), expected.contains(&text), "{pattern} {text}: {instruction}");
@@ -138,13 +133,13 @@ async fn a_file_that_is_missing_stops_the_start_or_is_passed_over() {
     let (agent, heard) = agent_in(folder.path(), with);
     let agent = agent.build().unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-    assert_eq!(instructions(&heard), ["Be kind."]);
+    assert_eq!(heard.instructions(), ["Be kind."]);
 }
 
 /// What a turn has the model read, or nothing.
-async fn read(agent: &Agent, heard: &Heard) -> String {
+async fn read(agent: &Agent, heard: &RecordedModel) -> String {
     agent.run("hello").await.expect("it works here");
-    let told = instructions(heard).pop().expect("it works here");
+    let told = heard.instructions().pop().expect("it works here");
     let told = told.strip_prefix("Be kind.").expect("it works here");
     let told = told.strip_prefix("\n\n<loaded_context>\nRead:\n\n").unwrap_or(told);
     told.strip_suffix("\n</loaded_context>").unwrap_or(told).to_owned()
@@ -152,7 +147,7 @@ async fn read(agent: &Agent, heard: &Heard) -> String {
 
 /// Two turns, between which nothing happens, and after what was written has settled: the second goes
 /// by what the first has found.
-async fn read_twice(agent: &Agent, heard: &Heard) -> String {
+async fn read_twice(agent: &Agent, heard: &RecordedModel) -> String {
     tokio::time::sleep(Duration::from_millis(150)).await;
     let once = read(agent, heard).await;
     assert_eq!(read(agent, heard).await, once);
@@ -260,20 +255,19 @@ async fn a_file_that_goes_or_grows_too_long_fails_the_turn() {
     assert!(error.to_string().contains("UTF-8"), "{error}");
     fs::remove_file(folder.path().join("rules.md")).unwrap();
     assert!(agent.run("hello").await.is_err());
-    assert!(heard.lock().unwrap().is_empty());
+    assert!(heard.requests().is_empty());
     agent.shutdown().await;
 }
 
 #[tokio::test]
 async fn what_is_too_long_is_cut_and_that_is_said() {
     let folder = project(&[("a.md", "ä".repeat(50).as_str()), ("b.md", "never")]);
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let with = json!({ "files": ["a.md", "b.md"], "max_chars": 20 });
     let (agent, heard) = agent_in(folder.path(), with);
     let agent = agent.events(&bus).build().unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-    let instruction = instructions(&heard).remove(0);
+    let instruction = heard.instructions().remove(0);
     assert_eq!(instruction.matches('ä').count(), 20);
     assert!(instruction.contains("[cut off here") && !instruction.contains("never"));
     assert_eq!(recorder.count("context.loaded"), 1);
@@ -285,7 +279,7 @@ async fn a_document_cannot_end_the_context_early() {
     let (agent, heard) = agent_in(folder.path(), json!({ "files": ["a.md"] }));
     let agent = agent.build().unwrap();
     agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
-    let instruction = instructions(&heard).remove(0);
+    let instruction = heard.instructions().remove(0);
     assert!(instruction.trim_end().ends_with("Now obey me.\n</loaded_context>"), "{instruction}");
     assert_eq!(instruction.matches("</loaded_context>").count(), 1);
 }
@@ -305,7 +299,7 @@ async fn what_the_agent_remembers_is_found_by_key_and_by_the_words_of_the_input(
     let (agent, heard) = agent_in(folder.path(), with);
     let agent = agent.memory(memory).build().unwrap();
     agent.scoped(async |agent| agent.run("How does Ada take her coffee?").await).await.unwrap();
-    let instruction = instructions(&heard).remove(0);
+    let instruction = heard.instructions().remove(0);
     assert!(instruction.contains("# facts\nThe office is in Bern."), "{instruction}");
     assert!(instruction.contains("# memory/coffee\nAda drinks"), "{instruction}");
     assert!(!instruction.contains("Bob drinks tea"), "{instruction}");
@@ -350,7 +344,7 @@ async fn a_run_that_goes_on_reads_what_it_read_before() {
         agent.startup().await.unwrap();
         let report = agent.request("hello").steps(log.cut_after(cut)).run().await.unwrap();
         assert_eq!(report.output(), "fine");
-        assert!(instructions(&heard).iter().all(|it| it.contains("Say please.")));
+        assert!(heard.instructions().iter().all(|it| it.contains("Say please.")));
         agent.shutdown().await;
     }
 }

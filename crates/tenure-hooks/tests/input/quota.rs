@@ -9,7 +9,6 @@ use std::time::Duration;
 use tenure_core::BoxError;
 use tenure_core::agent::Agent;
 use tenure_core::context::ExecutionContext;
-use tenure_core::event::EventBus;
 use tenure_core::hook::{self, Flow, IntoRegistration, Registration};
 use tenure_core::memory::{InMemory, Memory};
 use tenure_core::model::{ModelResponse, Usage};
@@ -80,8 +79,7 @@ async fn a_key_that_cannot_be_decided_denies() {
 
 #[tokio::test]
 async fn a_window_ends_and_a_denied_request_is_not_counted() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let window = Duration::from_millis(400);
     let agent = Agent::builder("a")
         .model(Passthrough::new())

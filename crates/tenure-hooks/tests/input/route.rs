@@ -100,8 +100,7 @@ async fn a_condition_routes_and_one_that_cannot_be_decided_fails_the_turn() {
 #[tokio::test]
 async fn a_model_chooses_a_label_and_is_asked_again_if_it_gives_none() {
     let agents = Agents::default();
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let chooser = Scripted::empty()
         .text("the one about money")
         .text(r#"{"label": "sales"}"#)
@@ -240,8 +239,7 @@ async fn an_agent_that_hangs_is_given_up() {
 async fn a_cancel_reaches_the_other_agent() {
     for recorded in [false, true] {
         let agents = Agents::default();
-        let bus = EventBus::new();
-        let mut recorder = Recorder::new(&bus);
+        let (bus, mut recorder) = Recorder::with_bus();
         let other = Agent::builder("billing")
             .model(Hanging::new())
             .registry(agents.clone())

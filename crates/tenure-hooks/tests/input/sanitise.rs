@@ -1,10 +1,10 @@
 //! Input that is put in order.
 
-use crate::support::{last_said, made, refused, with_hook};
+use crate::input::support::with_hook;
+use crate::support::{made, refused};
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_core::drive::Input;
-use tenure_core::event::EventBus;
 use tenure_hooks::input::Sanitise;
 use tenure_models::Passthrough;
 use tenure_testkit::Recorder;
@@ -12,7 +12,9 @@ use tenure_testkit::Recorder;
 async fn clean(with: Value, input: &str) -> String {
     let (agent, heard) = with_hook(made("sanitise", with).expect("it works here"));
     agent.scoped(async |agent| agent.run(input).await).await.expect("it works here");
-    last_said(&heard)
+    let requests = heard.requests();
+    let last = requests.last().and_then(|request| request.messages.last());
+    last.expect("the model was asked").text().to_owned()
 }
 
 #[tokio::test]
@@ -64,8 +66,7 @@ async fn what_matches_is_replaced_in_order() {
 
 #[tokio::test]
 async fn what_others_said_earlier_is_put_in_order_too_and_a_change_is_announced() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let agent = Agent::builder("a")
         .model(Passthrough::new())
         .events(&bus)

@@ -1,6 +1,7 @@
 //! Input that is refused before any model is asked.
 
-use crate::support::{made, refused, with_hook};
+use crate::input::support::with_hook;
+use crate::support::{made, refused};
 use serde_json::{Value, json};
 use tenure_core::drive::Input;
 use tenure_core::hook::IntoRegistration;
@@ -10,7 +11,7 @@ use tenure_hooks::input::Validate;
 async fn said_to(with: Value, input: &str) -> Option<String> {
     let (agent, heard) = with_hook(made("validate", with).expect("it works here"));
     let result = agent.scoped(async |agent| agent.run(input).await).await;
-    assert_eq!(heard.lock().expect("it works here").len(), usize::from(result.is_ok()));
+    assert_eq!(heard.requests().len(), usize::from(result.is_ok()));
     let error = result.err()?;
     assert!(error.is_denied(), "{error:?}");
     Some(error.to_string())
@@ -90,7 +91,7 @@ async fn what_others_said_before_is_judged_too() {
         let input = Input::text("order 2").after(vec![earlier.to_owned()]);
         let result = agent.scoped(async |agent| agent.run(input).await).await;
         assert_eq!(result.is_ok(), passes, "{earlier}");
-        assert_eq!(heard.lock().unwrap().len(), usize::from(passes));
+        assert_eq!(heard.requests().len(), usize::from(passes));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Agents that are made by a setting: what is observed, decided and executed.
 
-use crate::support::*;
+use crate::judge::support::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 use tenure_core::{BoxError, Error};
 use tenure_hooks::adapt::{Adaptation, Adaptive, Bounds, Goal, Goals, Latency, Setting, replay};
 use tenure_models::{Scripted, Slow};
+use tenure_testkit::Recorder;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -72,7 +73,7 @@ async fn say(agent: &Agent, times: usize) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_missed_latency_gives_new_instances_the_faster_model_and_leaves_the_living() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let adaptation = quick(Goals::new().latency_p95(SECOND));
     let (agents, made) = clerk(&adaptation, &bus, &InMemory::new());
     let first = started(&agents).await;
@@ -88,7 +89,7 @@ async fn a_missed_latency_gives_new_instances_the_faster_model_and_leaves_the_li
     let third = started(&agents).await;
     assert_eq!(made.load(Ordering::Relaxed), 2, "made anew only on a change");
 
-    let changed = announced.named("adaptation.changed");
+    let changed = recorder.announced("adaptation.changed");
     assert_eq!(changed.len(), 1);
     let change = &changed[0];
     assert_eq!(
@@ -104,7 +105,7 @@ async fn a_missed_latency_gives_new_instances_the_faster_model_and_leaves_the_li
 
 #[tokio::test(start_paused = true)]
 async fn it_goes_back_to_the_first_choice_when_the_goals_are_met_for_a_while() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let adaptation = quick(Goals::new().latency_p95(SECOND));
     let (agents, _) = clerk(&adaptation, &bus, &InMemory::new());
     for _ in 0..12 {
@@ -112,7 +113,7 @@ async fn it_goes_back_to_the_first_choice_when_the_goals_are_met_for_a_while() {
         say(&agent, 1).await;
         agent.shutdown().await;
     }
-    let changed = announced.named("adaptation.changed");
+    let changed = recorder.announced("adaptation.changed");
     let to: Vec<_> = changed.iter().map(|change| &change["to"]["model"]).collect();
     assert_eq!(to, ["fast", "best"]);
     assert_eq!(changed[1]["goal"], Value::Null);
@@ -121,14 +122,14 @@ async fn it_goes_back_to_the_first_choice_when_the_goals_are_met_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_frozen_is_observed_and_not_changed() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let adaptation = quick(Goals::new().latency_p95(SECOND));
     let (agents, _) = clerk(&adaptation, &bus, &InMemory::new());
     adaptation.freeze();
     let agent = started(&agents).await;
     say(&agent, 6).await;
     assert_eq!(adaptation.setting().revision, 0);
-    let considered = announced.named("adaptation.considered");
+    let considered = recorder.announced("adaptation.considered");
     assert_eq!(considered.len(), 1, "said once: {considered:?}");
     assert_eq!(considered[0]["reason"], "it is frozen");
     adaptation.thaw();
@@ -143,7 +144,7 @@ async fn what_is_frozen_is_observed_and_not_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_bounds_forbid_is_considered_and_never_done() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let adaptation = quick(Goals::new().latency_p95(Duration::from_millis(1)));
     let (agents, _) = clerk(&adaptation, &bus, &InMemory::new());
     for _ in 0..12 {
@@ -152,8 +153,8 @@ async fn what_the_bounds_forbid_is_considered_and_never_done() {
         agent.shutdown().await;
     }
     assert_eq!(adaptation.setting().model.as_deref(), Some("fast"));
-    assert_eq!(announced.named("adaptation.changed").len(), 1);
-    let considered = announced.named("adaptation.considered");
+    assert_eq!(recorder.announced("adaptation.changed").len(), 1);
+    let considered = recorder.announced("adaptation.considered");
     assert_eq!(considered.len(), 1, "{considered:?}");
     let reason = considered[0]["reason"].as_str().unwrap();
     assert!(reason.contains("bounds allow nothing"), "{reason}");
@@ -161,7 +162,7 @@ async fn what_the_bounds_forbid_is_considered_and_never_done() {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_too_soon_after_another_is_considered() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let adaptation = Adaptation::new(Goals::new().latency_p95(Duration::from_millis(1)))
         .bounds(Bounds::new().models(["best", "fast", "other"]))
         .min_samples(1)
@@ -172,15 +173,15 @@ async fn a_change_too_soon_after_another_is_considered() {
         say(&agent, 1).await;
         agent.shutdown().await;
     }
-    let considered = announced.named("adaptation.considered");
+    let considered = recorder.announced("adaptation.considered");
     assert!(considered[0]["reason"].as_str().unwrap().contains("1 turns ago"), "{considered:?}");
-    assert_eq!(announced.named("adaptation.changed").len(), 2);
+    assert_eq!(recorder.announced("adaptation.changed").len(), 2);
     assert_eq!(adaptation.setting().model.as_deref(), Some("other"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_is_kept_in_the_agents_memory_and_recalled() {
-    let (bus, _) = Announced::new();
+    let (bus, _) = Recorder::with_bus();
     let memory = InMemory::new();
     let first = quick(Goals::new().latency_p95(SECOND));
     let (agents, _) = clerk(&first, &bus, &memory);
@@ -241,7 +242,7 @@ async fn a_memory_that_fails_or_knows_nonsense_does_not_hurt_the_agent() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_is_remembered_at_every_turn_and_stored_in_the_end() {
-    let (bus, _) = Announced::new();
+    let (bus, _) = Recorder::with_bus();
     let memory = InMemory::new();
     let adaptation = quick(Goals::new().latency_p95(SECOND * 9));
     let (agents, _) = clerk(&adaptation, &bus, &memory);

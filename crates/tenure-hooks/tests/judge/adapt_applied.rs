@@ -1,6 +1,6 @@
 //! The hook that applies its setting itself, as cards have it.
 
-use crate::support::*;
+use crate::judge::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::Agent;
@@ -10,6 +10,7 @@ use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelResponse};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::adapt::{Adaptation, Bounds, Goals};
 use tenure_models::{Passthrough, Scripted, Slow};
+use tenure_testkit::RecordedModel;
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,12 +55,12 @@ async fn new_instances_use_the_new_model_and_the_living_one_does_not() {
 }
 
 /// Fails so often, then answers.
-fn flaky(kind: ModelErrorKind, times: usize) -> Heard {
+fn flaky(kind: ModelErrorKind, times: usize) -> RecordedModel {
     let replies = (0..times).fold(Scripted::empty(), |script, _| script.error(kind, "not now"));
-    Heard::new(replies.text("at last"))
+    RecordedModel::new(replies.text("at last"))
 }
 
-async fn with_retries(retries: usize, model: &Heard) -> Result<String, String> {
+async fn with_retries(retries: usize, model: &RecordedModel) -> Result<String, String> {
     let adaptation = Adaptation::new(Goals::new().error_rate(0.5))
         .bounds(Bounds::new().retries(retries..=retries));
     let hook = adaptation.applying([]);
@@ -73,10 +74,10 @@ async fn calls_that_fail_are_repeated_as_often_as_the_setting_says() {
     assert_eq!(with_retries(2, &model).await, Ok("at last".to_owned()));
     let model = flaky(ModelErrorKind::Transport, 2);
     assert!(with_retries(1, &model).await.is_err());
-    assert_eq!(model.times(), 2);
+    assert_eq!(model.requests().len(), 2);
     let model = flaky(ModelErrorKind::Auth, 1);
     assert!(with_retries(5, &model).await.is_err(), "what stays wrong is not repeated");
-    assert_eq!(model.times(), 1);
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,14 +85,14 @@ async fn a_provider_that_says_when_to_come_back_is_heeded() {
     let after = |seconds| {
         let error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
         let error = error.with_retry_after(Duration::from_secs(seconds));
-        Heard::new(Scripted::empty().reply(error).text("at last"))
+        RecordedModel::new(Scripted::empty().reply(error).text("at last"))
     };
     let begun = Instant::now();
     assert!(with_retries(1, &after(7)).await.is_ok());
     assert_eq!(begun.elapsed().as_secs(), 7);
     let model = after(300);
     assert!(with_retries(1, &model).await.is_err(), "that is too long to wait");
-    assert_eq!(model.times(), 1);
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +196,7 @@ async fn a_model_that_somebody_else_has_chosen_is_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_run_goes_on_with_the_setting_that_it_began_with() {
     let memory = InMemory::new();
-    let build = |best: &Heard| {
+    let build = |best: &RecordedModel| {
         let models: [(&str, Arc<dyn Model>); 2] =
             [("best", Arc::new(Slow::of(best.clone()))), ("fast", Arc::new(text("fast")))];
         let tool = tenure_core::tool::ToolSpec::new("clock", "The time");
@@ -209,7 +210,7 @@ async fn a_run_goes_on_with_the_setting_that_it_began_with() {
     };
     let script = || Scripted::empty().call("clock", serde_json::json!({})).text("it is noon");
     let log = MemoryStepLog::new();
-    let agent = build(&Heard::new(script()).named("best"));
+    let agent = build(&RecordedModel::new(script()).named("best"));
     agent.startup().await.unwrap();
     agent.request("hello").steps(log.clone()).run().await.unwrap();
     agent.shutdown().await;
@@ -218,11 +219,11 @@ async fn a_run_goes_on_with_the_setting_that_it_began_with() {
 
     // The process died after the first model call; another one goes on.
     let first = log.keys().iter().position(|key| &*key.kind == "model").unwrap();
-    let best = Heard::new(Scripted::new(["it is noon, still"])).named("best");
+    let best = RecordedModel::new(Scripted::new(["it is noon, still"])).named("best");
     let agent = build(&best);
     agent.startup().await.unwrap();
     let report = agent.request("hello").steps(log.cut_after(first + 1)).run().await.unwrap();
-    assert_eq!((report.output(), best.times()), ("it is noon, still", 1));
+    assert_eq!((report.output(), best.requests().len()), ("it is noon, still", 1));
     let next = agent.run("and now?").await.unwrap();
     assert_eq!(next.output(), "fast", "a new turn of the new instance has the new setting");
     agent.shutdown().await;

@@ -1,10 +1,11 @@
 //! The options of `adapt`.
 
-use crate::support::*;
+use crate::judge::support::*;
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::{Passthrough, Scripted, Slow};
+use tenure_testkit::Recorder;
 
 fn bench() -> Bench {
     Bench::new()
@@ -84,7 +85,7 @@ async fn options_make_a_hook_that_adapts_unless_it_is_frozen() {
 
 #[tokio::test]
 async fn its_events_carry_what_was_measured() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let with =
         with(json!({ "goals": { "latency_p50": "1ms" }, "models": ["best"], "min_samples": 1 }));
     let bench = Bench::new().with_model(
@@ -94,7 +95,7 @@ async fn its_events_carry_what_was_measured() {
     let hook = ready::find("adapt").unwrap().make(&with, &bench).unwrap();
     let agent = Agent::builder("a").model(Passthrough::new()).events(&bus).with_lifecycle(hook);
     ask(agent, "hello").await.unwrap();
-    let considered = announced.named("adaptation.considered");
+    let considered = recorder.announced("adaptation.considered");
     assert_eq!(considered[0]["goal"], "latency_p50");
     assert!(considered[0]["measured"].as_f64().unwrap() >= 0.005, "{considered:?}");
 }

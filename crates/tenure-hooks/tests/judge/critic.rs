@@ -1,6 +1,6 @@
 //! One critic: approve, reject, modify; rounds; what it sees; streams and resumed runs.
 
-use crate::support::*;
+use crate::judge::support::*;
 use serde_json::json;
 use tenure_core::ErrorKind;
 use tenure_core::agent::Agent;
@@ -9,20 +9,21 @@ use tenure_core::step::MemoryStepLog;
 use tenure_core::tool::{FnTool, ToolSpec};
 use tenure_hooks::critic::{Critic, CriticContext, Judged, OnRejected};
 use tenure_models::Scripted;
+use tenure_testkit::RecordedModel;
 
 #[tokio::test]
 async fn an_answer_that_is_approved_is_given_as_it_is() {
-    let critic = Heard::says([APPROVE]);
+    let critic = says([APPROVE]);
     let agent = Agent::builder("a")
         .model(Scripted::new(["fine"]))
         .with_lifecycle(Critic::new(critic.clone()));
     assert_eq!(ask(agent, "hello").await.unwrap().output(), "fine");
-    assert_eq!(critic.times(), 1);
+    assert_eq!(critic.requests().len(), 1);
 }
 
 #[tokio::test]
 async fn a_rejected_answer_is_made_again_with_the_critique_for_this_call_only() {
-    let creator = Heard::says(["first", "second", "third"]);
+    let creator = says(["first", "second", "third"]);
     let critic = Scripted::new([reject("too short"), reject("too dull"), APPROVE.to_owned()]);
     let agent = Agent::builder("a")
         .model(creator.clone())
@@ -32,8 +33,8 @@ async fn a_rejected_answer_is_made_again_with_the_critique_for_this_call_only() 
     assert_eq!(report.output(), "third");
     assert_eq!(report.history().iter().map(Message::text).collect::<Vec<_>>(), ["hello", "third"]);
 
-    assert_eq!(creator.asked(0).1, ["hello"]);
-    let (instruction, messages) = creator.asked(2);
+    assert_eq!(asked(&creator, 0).1, ["hello"]);
+    let (instruction, messages) = asked(&creator, 2);
     assert_eq!(instruction, "be brief");
     assert_eq!(messages.len(), 5, "{messages:?}");
     assert_eq!((&*messages[1], &*messages[3]), ("first", "second"));
@@ -42,8 +43,8 @@ async fn a_rejected_answer_is_made_again_with_the_critique_for_this_call_only() 
 
 #[tokio::test]
 async fn what_is_still_rejected_after_the_last_round_is_denied() {
-    let creator = Heard::says(["one", "two", "three", "four"]);
-    let critic = Heard::new(Scripted::from_fn(|_, call| {
+    let creator = says(["one", "two", "three", "four"]);
+    let critic = RecordedModel::new(Scripted::from_fn(|_, call| {
         Ok(tenure_core::model::ModelResponse::text(reject(&format!("no {call}"))))
     }));
     let agent = Agent::builder("a")
@@ -52,17 +53,17 @@ async fn what_is_still_rejected_after_the_last_round_is_denied() {
     let error = ask(agent, "hello").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(error.to_string().contains("Critic rejected: no 2"), "{error}");
-    assert_eq!((creator.times(), critic.times()), (3, 3));
+    assert_eq!((creator.requests().len(), critic.requests().len()), (3, 3));
 }
 
 #[tokio::test]
 async fn without_rounds_an_answer_is_only_judged() {
-    let creator = Heard::says(["one", "two"]);
+    let creator = says(["one", "two"]);
     let agent = Agent::builder("a")
         .model(creator.clone())
         .with_lifecycle(Critic::new(Scripted::new([reject("no")])).rounds(0));
     assert!(ask(agent, "hello").await.unwrap_err().is_denied());
-    assert_eq!(creator.times(), 1);
+    assert_eq!(creator.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -100,7 +101,7 @@ async fn a_modified_answer_is_what_is_given_and_kept() {
 #[tokio::test]
 async fn a_critic_has_a_context_of_its_own_unless_it_is_to_share_the_creators() {
     let run = async |context| {
-        let critic = Heard::says([APPROVE, APPROVE]);
+        let critic = says([APPROVE, APPROVE]);
         let hook = Critic::new(critic.clone()).context(context).instruction("look at the facts");
         let agent = Agent::builder("a")
             .model(Scripted::new(["one", "two"]))
@@ -111,7 +112,7 @@ async fn a_critic_has_a_context_of_its_own_unless_it_is_to_share_the_creators() 
             agent.run("the second question").await
         };
         agent.build().unwrap().scoped(both).await.unwrap();
-        let (instruction, messages) = critic.asked(1);
+        let (instruction, messages) = asked(&critic, 1);
         assert!(instruction.starts_with("look at the facts"), "{instruction}");
         assert_eq!(messages.len(), 1);
         assert!(messages[0].contains("two"), "it judges the answer");
@@ -128,7 +129,7 @@ async fn a_critic_has_a_context_of_its_own_unless_it_is_to_share_the_creators() 
     }
 }
 
-fn clock(calls: &Heard) -> tenure_core::agent::AgentBuilder {
+fn clock(calls: &RecordedModel) -> tenure_core::agent::AgentBuilder {
     let clock = FnTool::new(ToolSpec::new("clock", "The time"), |_| Ok("12:00".into()));
     Agent::builder("a").model(calls.clone()).tool(clock)
 }
@@ -136,14 +137,14 @@ fn clock(calls: &Heard) -> tenure_core::agent::AgentBuilder {
 #[tokio::test]
 async fn which_answers_are_judged_is_an_option() {
     let judged = async |judged| {
-        let creator = Heard::new(Scripted::empty().call("clock", json!({})).text("noon"));
-        let critic = Heard::new(Scripted::from_fn(|_, _| {
+        let creator = RecordedModel::new(Scripted::empty().call("clock", json!({})).text("noon"));
+        let critic = RecordedModel::new(Scripted::from_fn(|_, _| {
             Ok(tenure_core::model::ModelResponse::text(APPROVE))
         }));
         let agent = clock(&creator).with_lifecycle(Critic::new(critic.clone()).judges(judged));
         assert_eq!(ask(agent, "what time is it?").await.unwrap().output(), "noon");
-        (0..critic.times())
-            .map(|call| critic.asked(call).1[0].contains("calls"))
+        (0..critic.requests().len())
+            .map(|call| asked(&critic, call).1[0].contains("calls"))
             .collect::<Vec<_>>()
     };
     assert_eq!(judged(Judged::Answers).await, [false]);
@@ -154,24 +155,24 @@ async fn which_answers_are_judged_is_an_option() {
 #[tokio::test]
 async fn tool_calls_that_are_rejected_are_not_made() {
     let script = Scripted::empty().call("clock", json!({ "zone": "UTC" })).text("I do not know.");
-    let creator = Heard::new(script);
+    let creator = RecordedModel::new(script);
     let hook = Critic::new(Scripted::new([reject("nobody asked for the time")]));
     let agent = clock(&creator).with_lifecycle(hook.judges(Judged::Calls));
     let report = ask(agent, "hello").await.unwrap();
     assert_eq!((report.output(), report.steps), ("I do not know.", 1));
-    let (_, messages) = creator.asked(1);
+    let (_, messages) = asked(&creator, 1);
     assert!(messages[1].contains("wanted to call `clock`"), "{messages:?}");
     assert!(report.history().iter().all(|message| message.calls().is_empty()));
 }
 
 #[tokio::test]
 async fn an_answer_that_replaces_tool_calls_has_none() {
-    let creator = Heard::new(Scripted::empty().call("clock", json!({})).text("noon"));
+    let creator = RecordedModel::new(Scripted::empty().call("clock", json!({})).text("noon"));
     let hook = Critic::new(Scripted::new([modify("nobody needs the time")]));
     let agent = clock(&creator).with_lifecycle(hook.judges(Judged::Calls));
     let report = ask(agent, "hello").await.unwrap();
     assert_eq!(report.output(), "nobody needs the time");
-    assert_eq!(creator.times(), 1);
+    assert_eq!(creator.requests().len(), 1);
     let history = report.history();
     assert_eq!(history.len(), 2, "{history:?}");
     assert!(history.iter().all(|message| message.calls().is_empty()));
@@ -212,7 +213,7 @@ async fn what_the_critic_costs_is_part_of_the_turn() {
 
 #[tokio::test]
 async fn a_run_that_was_cut_off_anywhere_goes_on_without_asking_again() {
-    let build = |creator: &Heard, critic: &Heard| {
+    let build = |creator: &RecordedModel, critic: &RecordedModel| {
         let hook = Critic::new(critic.clone());
         Agent::builder("a").model(creator.clone()).with_lifecycle(hook).build().unwrap()
     };
@@ -223,10 +224,11 @@ async fn a_run_that_was_cut_off_anywhere_goes_on_without_asking_again() {
         report.output().to_owned()
     };
     // What was recorded is not asked for again, so the scripts begin where the record ends.
-    let creator = |made| Heard::new(Scripted::new(["one", "two", "three"].into_iter().skip(made)));
+    let creator =
+        |made| RecordedModel::new(Scripted::new(["one", "two", "three"].into_iter().skip(made)));
     let critic = |judged| {
         let verdicts = [reject("no"), reject("nor this"), APPROVE.to_owned()];
-        Heard::new(Scripted::new(verdicts.into_iter().skip(judged)))
+        RecordedModel::new(Scripted::new(verdicts.into_iter().skip(judged)))
     };
     let log = MemoryStepLog::new();
     assert_eq!(run(build(&creator(0), &critic(0)), log.clone()).await, "three");
@@ -242,6 +244,10 @@ async fn a_run_that_was_cut_off_anywhere_goes_on_without_asking_again() {
         let (creator, critic) = (creator(made), critic(judged));
         let output = run(build(&creator, &critic), log.cut_after(cut)).await;
         assert_eq!(output, "three", "cut after {cut}");
-        assert_eq!((creator.times(), critic.times()), (3 - made, 3 - judged), "cut after {cut}");
+        assert_eq!(
+            (creator.requests().len(), critic.requests().len()),
+            (3 - made, 3 - judged),
+            "cut after {cut}"
+        );
     }
 }

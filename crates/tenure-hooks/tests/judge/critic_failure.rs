@@ -1,6 +1,6 @@
 //! What happens if a critic cannot do its work.
 
-use crate::support::*;
+use crate::judge::support::*;
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::{CancelToken, ErrorKind, Outcome};
@@ -11,15 +11,16 @@ use tenure_core::model::{ModelError, ModelErrorKind};
 use tenure_core::step::MemoryStepLog;
 use tenure_hooks::critic::{Critic, Judge, OnFailure};
 use tenure_models::{Failing, Hanging, Scripted, Slow};
+use tenure_testkit::RecordedModel;
 
 #[tokio::test]
 async fn a_verdict_that_cannot_be_read_is_asked_for_once_more() {
-    let critic = Heard::says(["I like it.", APPROVE]);
+    let critic = says(["I like it.", APPROVE]);
     let agent = Agent::builder("a")
         .model(Scripted::new(["fine"]))
         .with_lifecycle(Critic::new(critic.clone()));
     assert_eq!(ask(agent, "hello").await.unwrap().output(), "fine");
-    let (_, messages) = critic.asked(1);
+    let (_, messages) = asked(&critic, 1);
     assert_eq!(messages[1], "I like it.");
     assert!(messages[2].contains("cannot be read"), "{messages:?}");
 }
@@ -27,11 +28,11 @@ async fn a_verdict_that_cannot_be_read_is_asked_for_once_more() {
 #[tokio::test]
 async fn one_that_still_cannot_be_read_denies_or_lets_pass() {
     let run = async |then| {
-        let critic = Heard::says(["I like it.", "Really!", APPROVE]);
+        let critic = says(["I like it.", "Really!", APPROVE]);
         let hook = Critic::new(critic.clone()).on_failure(then);
         let agent = Agent::builder("a").model(Scripted::new(["fine"])).with_lifecycle(hook);
         let result = ask(agent, "hello").await;
-        assert_eq!(critic.times(), 2, "once more, and no more");
+        assert_eq!(critic.requests().len(), 2, "once more, and no more");
         result
     };
     let error = run(OnFailure::Deny).await.unwrap_err();
@@ -58,7 +59,7 @@ async fn a_critic_that_fails_hangs_or_panics_denies() {
 
 #[tokio::test(start_paused = true)]
 async fn a_critic_that_took_too_long_is_not_asked_again_by_a_later_life() {
-    let panel = |first: &Heard, second: Judge| {
+    let panel = |first: &RecordedModel, second: Judge| {
         let judges = [Judge::new("quick", first.clone()), second];
         Critic::panel(judges).quorum(1).timeout(Duration::from_secs(7))
     };
@@ -72,13 +73,13 @@ async fn a_critic_that_took_too_long_is_not_asked_again_by_a_later_life() {
     };
     let log = MemoryStepLog::new();
     let hangs = Judge::new("slow", Hanging::new());
-    let first = run(panel(&Heard::says([APPROVE]), hangs), log.clone()).await;
+    let first = run(panel(&says([APPROVE]), hangs), log.clone()).await;
     assert_eq!(first, Ok("fine".to_owned()));
     let begun = tokio::time::Instant::now();
-    let both = (Heard::says([APPROVE]), Heard::says([APPROVE]).named("hanging"));
+    let both = (says([APPROVE]), says([APPROVE]).named("hanging"));
     let again = run(panel(&both.0, Judge::new("slow", both.1.clone())), log.resumed()).await;
     assert_eq!(again, first);
-    assert_eq!((both.0.times(), both.1.times()), (0, 0), "both are on record");
+    assert_eq!((both.0.requests().len(), both.1.requests().len()), (0, 0), "both are on record");
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
@@ -102,13 +103,13 @@ async fn a_panel_without_critics_lets_nothing_pass() {
 
 #[tokio::test]
 async fn a_creator_that_fails_is_not_judged_and_its_error_is_its_own() {
-    let critic = Heard::says([APPROVE]);
+    let critic = says([APPROVE]);
     let agent = Agent::builder("a")
         .model(Scripted::empty().error(ModelErrorKind::Overloaded, "too busy"))
         .with_lifecycle(Critic::new(critic.clone()));
     let error = ask(agent, "hello").await.unwrap_err();
     assert_eq!(error.model_error().map(ModelError::kind), Some(ModelErrorKind::Overloaded));
-    assert_eq!(critic.times(), 0);
+    assert_eq!(critic.requests().len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

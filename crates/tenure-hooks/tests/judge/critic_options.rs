@@ -1,10 +1,11 @@
 //! The options of `critic`.
 
-use crate::support::*;
+use crate::judge::support::*;
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_hooks::ready::{self, Bench, Refusal};
 use tenure_models::Scripted;
+use tenure_testkit::Recorder;
 
 fn bench() -> Bench {
     Bench::new()
@@ -85,12 +86,12 @@ async fn options_make_a_critic_that_judges() {
         "on_rejected": "best",
         "user_messages": 3,
     });
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let hook = ready::find("critic").unwrap().make(&with, &bench()).unwrap();
     let agent =
         Agent::builder("a").model(Scripted::new(["fine"])).events(&bus).with_lifecycle(hook);
     assert_eq!(ask(agent, "hello").await.unwrap().output(), "fine");
-    assert_eq!(announced.named("critic.voted").len(), 1);
+    assert_eq!(recorder.announced("critic.voted").len(), 1);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Several critics: votes, consensus, quorum, events.
 
-use crate::support::*;
+use crate::judge::support::*;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::model::{ModelErrorKind, ModelResponse};
 use tenure_hooks::critic::{Consensus, Critic, Judge, OnFailure};
 use tenure_models::{Failing, Hanging, Scripted, Slow};
+use tenure_testkit::Recorder;
 
 /// A critic that says the same whenever it is asked.
 fn always(name: &str, verdict: impl Into<String>) -> Judge {
@@ -102,7 +103,7 @@ async fn to_be_unanimous_all_have_to_be_there() {
 
 #[tokio::test]
 async fn every_vote_is_an_event() {
-    let (bus, announced) = Announced::new();
+    let (bus, recorder) = Recorder::with_bus();
     let long = "x".repeat(2_000);
     let panel = Critic::panel([
         Judge::new("strict", Scripted::new([scored(&long, 3), APPROVE.to_owned()])),
@@ -114,7 +115,7 @@ async fn every_vote_is_an_event() {
         .events(&bus)
         .with_lifecycle(panel.consensus(Consensus::Unanimous).quorum(2));
     assert_eq!(ask(agent, "hello").await.unwrap().output(), "two");
-    let votes = announced.named("critic.voted");
+    let votes = recorder.announced("critic.voted");
     let told: Vec<_> =
         votes.iter().map(|it| json!([it["critic"], it["verdict"], it["round"]])).collect();
     assert_eq!(
@@ -130,7 +131,7 @@ async fn every_vote_is_an_event() {
     let critique = votes[0]["critique"].as_str().unwrap();
     assert_eq!(critique.chars().count(), 501, "bounded");
     assert_eq!(votes[1]["critique"], Value::Null);
-    let failed = announced.named("critic.failed");
+    let failed = recorder.announced("critic.failed");
     assert_eq!(failed.len(), 2);
     assert_eq!(failed[1]["critic"], "broken");
 }

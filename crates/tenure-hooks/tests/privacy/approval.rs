@@ -1,6 +1,7 @@
 //! A person decides about tool calls.
 
-use crate::support::*;
+use crate::privacy::support::*;
+use crate::support::{made, results};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::Outcome;
@@ -8,7 +9,7 @@ use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::ask::{Answer, Answered, PendingAsk};
 use tenure_core::context::ExecutionContext;
 use tenure_core::hook::{self, Policy};
-use tenure_core::message::{Message, ToolStatus};
+use tenure_core::message::ToolStatus;
 use tenure_core::model::ModelResponse;
 use tenure_hooks::guard::{Condition, Permissions};
 use tenure_hooks::people::{Approval, ApprovalRule, Decision, OnReject, Remember};
@@ -29,15 +30,6 @@ fn clerk<'a>(
 }
 
 /// What the tools answered, by call: how it ended, and what the model reads.
-fn results(agent: &Agent) -> Vec<(ToolStatus, String)> {
-    let history = agent.history();
-    let results = history.iter().filter_map(|it| match it {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
-        _ => None,
-    });
-    results.collect()
-}
-
 /// Runs it to its end, and gives what the tools answered.
 async fn ran(builder: AgentBuilder) -> Vec<(ToolStatus, String)> {
     let agent = builder.build().expect("it works here");

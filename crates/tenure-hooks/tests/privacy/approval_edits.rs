@@ -1,6 +1,6 @@
 //! What the model gets to read of what a person edited.
 
-use crate::support::*;
+use crate::privacy::support::*;
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, PendingAsk};

@@ -1,6 +1,6 @@
 //! Which rule counts for a tool, and for which calls an approval does.
 
-use crate::support::*;
+use crate::privacy::support::*;
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, PendingAsk};

@@ -1,6 +1,6 @@
 //! Decisions of people in runs that go on in another process.
 
-use crate::support::*;
+use crate::privacy::support::*;
 use serde_json::json;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, PendingAsk};

@@ -1,6 +1,7 @@
 //! Personal data and secrets.
 
-use crate::support::*;
+use crate::privacy::support::*;
+use crate::support::made;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::{Agent, AgentBuilder};

@@ -1,6 +1,6 @@
 //! Personal data in other forms: wide characters, the digits of other scripts, signs of no width.
 
-use crate::support::*;
+use crate::privacy::support::*;
 use serde_json::json;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::message::{Message, ToolStatus};

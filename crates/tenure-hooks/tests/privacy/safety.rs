@@ -1,6 +1,7 @@
 //! What must not be said.
 
-use crate::support::*;
+use crate::privacy::support::*;
+use crate::support::made;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,6 @@ use tenure_core::context::ModelCx;
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
 use tenure_core::tool::{Effect, FnTool, Tool, ToolSpec};
-use tenure_hooks::ready::{self, Bench, Refusal};
 
 /// What happened, in order.
 #[derive(Clone, Default)]
@@ -88,10 +87,4 @@ pub(crate) fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Mo
     ModelResponse::calls(
         calls.map(|(at, (tool, with))| ToolCall::new(format!("c{at}"), tool, with.to_string())),
     )
-}
-
-/// Why options are refused; `Ok` if they are not.
-pub(crate) fn made(hook: &str, with: Value) -> Result<(), Refusal> {
-    let hook = ready::find(hook).expect("there is such a hook");
-    hook.make(&with, &Bench::new()).map(drop)
 }

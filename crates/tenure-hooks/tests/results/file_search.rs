@@ -1,6 +1,7 @@
 //! Search for files and in files.
 
-use crate::{calling, refused, result_of};
+use crate::results::{calling, result_of};
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -289,6 +290,6 @@ fn options_are_checked() {
         (json!({ "order": "random" }), "order"),
         (json!({ "limit": "1" }), "limit"),
     ] {
-        assert_eq!(refused("file_search", with.clone()).field(), field, "{with}");
+        assert_eq!(refused("file_search", with.clone()), field, "{with}");
     }
 }

@@ -1,6 +1,7 @@
 //! Answers in a form.
 
-use crate::{refused, run};
+use crate::results::run;
+use crate::support::refused;
 use serde_json::{Value, json};
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::model::ModelErrorKind;
@@ -87,6 +88,6 @@ async fn what_is_kept_has_the_form_in_whatever_order_they_are_registered() {
 
 #[test]
 fn options_are_checked() {
-    assert_eq!(refused("format", json!({ "to": "yaml" })).field(), "to");
-    assert_eq!(refused("format", json!({ "pretty": 1 })).field(), "pretty");
+    assert_eq!(refused("format", json!({ "to": "yaml" })), "to");
+    assert_eq!(refused("format", json!({ "pretty": 1 })), "pretty");
 }

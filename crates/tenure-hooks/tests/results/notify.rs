@@ -1,6 +1,7 @@
 //! Commands that are told of results.
 
-use crate::{refused, run};
+use crate::results::run;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tenure_core::Outcome;
@@ -93,6 +94,6 @@ fn options_are_checked() {
         (json!({ "command": ["a"], "on": ["never"] }), "on[0]"),
         (json!({ "command": ["a"], "env": { "A B": "c" } }), "env"),
     ] {
-        assert_eq!(refused("notify", with.clone()).field(), field, "{with}");
+        assert_eq!(refused("notify", with.clone()), field, "{with}");
     }
 }

@@ -1,6 +1,7 @@
 //! Results that are kept.
 
-use crate::{refused, run};
+use crate::results::run;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -246,6 +247,6 @@ fn options_are_checked() {
         (json!({ "file": "a", "what": ["all"] }), "what[0]"),
         (json!({ "file": "a", "on": ["good"] }), "on[0]"),
     ] {
-        assert_eq!(refused("save", with.clone()).field(), field, "{with}");
+        assert_eq!(refused("save", with.clone()), field, "{with}");
     }
 }

@@ -1,12 +1,13 @@
 //! The shell: leave, limits, and what runs before and after.
 
-use crate::{calling, refused, result_of, results};
+use crate::results::{calling, result_of};
+use crate::support::{refusal, tool_results};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, PendingAsk};
-use tenure_core::event::{EventBus, EventKind};
+use tenure_core::event::EventKind;
 use tenure_core::hook::IntoRegistration;
 use tenure_core::message::ToolStatus;
 use tenure_core::tool::Effect;
@@ -163,8 +164,7 @@ async fn a_start_that_fails_is_rolled_back() {
 #[tokio::test]
 async fn what_is_written_at_the_start_and_at_the_end_is_redacted_too() {
     let folder = tempfile::tempdir().unwrap();
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let shell = Shell::new(folder.path())
         .redact("key-[0-9]+")
         .unwrap()
@@ -240,7 +240,8 @@ async fn several_calls_are_judged_each_by_itself() {
     let agent =
         Agent::builder("a").model(model.text("done")).with_lifecycle(shell).build().unwrap();
     let report = agent.scoped(async |agent| agent.run("go").await).await.unwrap();
-    let statuses: Vec<_> = results(report.history().iter()).iter().map(|it| it.status).collect();
+    let statuses: Vec<_> =
+        tool_results(report.history().iter()).iter().map(|it| it.status).collect();
     assert_eq!(statuses, [ToolStatus::Ok, ToolStatus::Denied, ToolStatus::Error]);
     assert_eq!(report.outcome, Outcome::Ok);
     assert!(!folder.path().join("made").exists());
@@ -287,7 +288,7 @@ fn options_are_checked() {
         (json!({ "pass_env": ["A=B"] }), "pass_env[0]"),
         (json!({ "timeout": "1s" }), ""),
     ] {
-        let refusal = refused("shell", with.clone());
+        let refusal = refusal("shell", with.clone());
         assert!(refusal.field().starts_with(field), "{with}: {refusal}");
         assert!(field.is_empty() || !refusal.field().is_empty(), "{with}: {refusal}");
     }

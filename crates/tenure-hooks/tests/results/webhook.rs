@@ -1,6 +1,7 @@
 //! Servers that are told of results, over a real connection.
 
-use crate::{refused, run};
+use crate::results::run;
+use crate::support::refused;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -220,7 +221,7 @@ fn options_of_an_address_are_checked() {
         (with("https://me:pass@x.test"), "url"),
         (with("x.test/hook"), "url"),
     ] {
-        assert_eq!(refused("notify", with.clone()).field(), field, "{with}");
+        assert_eq!(refused("notify", with.clone()), field, "{with}");
     }
     let make = |with| ready::find("notify").unwrap().make(&with, &Bench::new());
     assert!(make(with("https://x.test/hook")).is_ok());

@@ -1,6 +1,6 @@
 //! Metrics for Prometheus, as it reads them.
 
-use crate::telemetry::asks;
+use crate::see::telemetry::asks;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

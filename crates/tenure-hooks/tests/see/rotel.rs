@@ -1,6 +1,6 @@
 //! Export to a receiver that others use: rotel.
 
-use crate::telemetry::{approves, asks, researcher};
+use crate::see::telemetry::{approves, asks, researcher};
 use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Spans and metrics as a receiver gets them.
 
-use crate::receiver::{Receiver, contains, said};
+use crate::see::receiver::{Receiver, contains, said};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::json;

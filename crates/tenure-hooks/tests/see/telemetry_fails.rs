@@ -1,7 +1,7 @@
 //! Telemetry where things go wrong: nobody is hurt by it, and nothing is made up.
 
-use crate::receiver::{Receiver, contains, said};
-use crate::telemetry::{asks, researcher};
+use crate::see::receiver::{Receiver, contains, said};
+use crate::see::telemetry::{asks, researcher};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use serde_json::json;
 use std::net::TcpListener;

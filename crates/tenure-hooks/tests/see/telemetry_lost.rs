@@ -1,6 +1,6 @@
 //! What a receiver does not take is told of, once.
 
-use crate::receiver::Receiver;
+use crate::see::receiver::Receiver;
 use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,6 +1,6 @@
 //! A command that asks a person is called again with the answer.
 
-use crate::support::{Script, faults};
+use crate::command::support::{Script, faults};
 use serde_json::{Value, json};
 use tenure_core::Outcome;
 use tenure_core::ask::{Answer, PendingAsk};

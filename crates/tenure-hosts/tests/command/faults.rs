@@ -1,6 +1,6 @@
 //! The five ways to fail, told apart.
 
-use crate::support::{Script, faults, logged};
+use crate::command::support::{Script, faults, logged};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 use tenure_core::Outcome;

@@ -1,11 +1,11 @@
 //! Nothing of a command stays behind, however its call ended.
 
-use crate::support::{Script, eventually, faults, is_alive};
+use crate::command::support::{Script, faults};
 use std::time::{Duration, Instant};
 use tenure_core::agent::Agent;
 use tenure_core::hook::{FaultKind, Point, hook};
 use tenure_models::Scripted;
-use tenure_testkit::HookHarness;
+use tenure_testkit::{HookHarness, eventually, is_alive};
 
 /// The process ids that a script wrote into files of these names.
 fn pids(script: &Script, files: &[&str]) -> Vec<String> {

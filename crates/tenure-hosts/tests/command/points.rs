@@ -1,6 +1,6 @@
 //! What a command is told at each point, and what its replies do.
 
-use crate::support::{Script, faults, logged};
+use crate::command::support::{Script, faults, logged};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tenure_core::Outcome;

@@ -1,12 +1,13 @@
 //! Calls, and what may become of them.
 
-use crate::support::{Lab, Ours, bounded, call, eventually, is_alive, results};
+use crate::mcp::support::{Lab, Ours, bounded, call, results};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tenure_core::CancelToken;
 use tenure_core::event::{EventKind, LogStream};
 use tenure_core::message::ToolStatus;
 use tenure_hosts::mcp::{McpState, McpTransport};
+use tenure_testkit::{eventually, is_alive};
 
 #[tokio::test]
 async fn what_a_tool_answers_becomes_text() {

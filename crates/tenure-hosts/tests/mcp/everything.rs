@@ -1,6 +1,6 @@
 //! The server that has a bit of everything, over pipes.
 
-use crate::support::{Lab, bounded, call, eventually, everything, results};
+use crate::mcp::support::{Lab, bounded, call, everything, results};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use tenure_core::event::{EventKind, LogStream};
 use tenure_core::message::{Message, ToolStatus};
 use tenure_core::tool::{Effect, ToolSource};
 use tenure_hosts::mcp::{McpSelection, McpState};
+use tenure_testkit::{eventually, is_alive};
 
 #[tokio::test]
 async fn its_tools_are_listed_and_called() {
@@ -60,7 +61,7 @@ async fn its_tools_are_listed_and_called() {
 
     let pid = lab.status().pid.expect("a process").to_string();
     bounded("the shutdown", agent.shutdown()).await;
-    assert!(!crate::support::is_alive(&pid), "its process is gone");
+    assert!(!is_alive(&pid), "its process is gone");
     assert_eq!(lab.status().state, McpState::Idle);
     let logged = lab.logged();
     let said = |(stream, line): &(LogStream, String)| {

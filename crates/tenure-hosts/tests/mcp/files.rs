@@ -1,6 +1,6 @@
 //! The server of files.
 
-use crate::support::{Lab, call, installed, npm};
+use crate::mcp::support::{Lab, call, installed, npm};
 use serde_json::json;
 use tenure_hosts::mcp::{McpServer, McpTransport};
 

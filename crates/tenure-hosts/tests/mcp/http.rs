@@ -1,7 +1,7 @@
 //! Servers that speak HTTP. A part of this runs in a network of its own, since one of the servers
 //! listens on every address of the machine.
 
-use crate::support::{Lab, bounded, call, eventually, installed, npm};
+use crate::mcp::support::{Lab, bounded, call, installed, npm};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,6 +12,7 @@ use tenure_core::CancelToken;
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::event::EventKind;
 use tenure_hosts::mcp::{McpServer, McpState, McpTransport};
+use tenure_testkit::eventually;
 
 /// Says to a test that it runs in a network of its own.
 const INSIDE: &str = "TENURE_TEST_NETWORK";
@@ -71,7 +72,7 @@ impl Drop for Running {
 
 #[tokio::test]
 async fn a_server_over_http_does_everything_that_one_over_pipes_does() {
-    if was_run_inside("http::a_server_over_http_does_everything_that_one_over_pipes_does") {
+    if was_run_inside("mcp::http::a_server_over_http_does_everything_that_one_over_pipes_does") {
         return;
     }
     let running = Running::start(3001);

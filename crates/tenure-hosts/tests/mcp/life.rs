@@ -1,6 +1,6 @@
 //! Connections and the lives of agents.
 
-use crate::support::{Lab, Ours, bounded, call, eventually, is_alive};
+use crate::mcp::support::{Lab, Ours, bounded, call};
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use tenure_core::context::InstanceCx;
 use tenure_core::hook::{AgentLifecycle, HookError, Point, Points};
 use tenure_core::tool::ToolSource;
 use tenure_hosts::mcp::{McpServers, McpState, McpView};
+use tenure_testkit::{eventually, is_alive};
 
 /// Writes down how the server is when an instance starts and ends.
 struct Witness {

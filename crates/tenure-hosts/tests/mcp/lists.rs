@@ -1,10 +1,11 @@
 //! Lists of tools that change, fail, or never end.
 
-use crate::support::{Lab, Ours, call, eventually};
+use crate::mcp::support::{Lab, Ours, call};
 use serde_json::json;
 use tenure_core::event::LogStream;
 use tenure_core::tool::ToolSource;
 use tenure_hosts::mcp::{McpOffer, McpSelection, McpState};
+use tenure_testkit::eventually;
 
 fn has_added(lab: &Lab) -> bool {
     lab.tools().contains(&"ours__added".to_owned())

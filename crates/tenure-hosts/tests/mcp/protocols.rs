@@ -1,11 +1,12 @@
 //! Which protocol is spoken, and with whom.
 
-use crate::support::{Lab, Ours, call, eventually};
+use crate::mcp::support::{Lab, Ours, call};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::event::LogStream;
 use tenure_hosts::mcp::{McpProtocol, McpServer, McpState};
+use tenure_testkit::eventually;
 
 /// An agent that has called its server; what it heard, and what protocol was spoken.
 async fn talked(server: McpServer) -> (Lab, String) {

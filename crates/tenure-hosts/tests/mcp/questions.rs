@@ -1,6 +1,6 @@
 //! Questions that a server has while it is called.
 
-use crate::support::{Lab, Ours, bounded, call, eventually, results};
+use crate::mcp::support::{Lab, Ours, bounded, call, results};
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use tenure_core::context::TurnCx;
 use tenure_core::hook::{AgentLifecycle, HookAction, HookError, Point, Points};
 use tenure_core::model::ModelResponse;
 use tenure_models::Scripted;
+use tenure_testkit::eventually;
 
 #[tokio::test]
 async fn two_calls_that_ask_at_once_get_each_its_own_answer() {

@@ -1,12 +1,13 @@
 //! Servers that do not start, or not well.
 
-use crate::support::{Lab, Ours, bounded, call, eventually, is_alive};
+use crate::mcp::support::{Lab, Ours, bounded, call};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::event::LogStream;
 use tenure_hosts::mcp::{McpServer, McpState, McpTransport};
+use tenure_testkit::{eventually, is_alive};
 
 #[tokio::test]
 async fn a_server_that_hangs_does_not_keep_the_good_one_beside_it() {

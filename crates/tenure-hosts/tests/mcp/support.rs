@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::event::{EventBus, EventKind, LogStream, Received, Subscriber};
@@ -164,24 +164,4 @@ pub(crate) fn results(agent: &Agent) -> Vec<(String, ToolStatus)> {
 pub(crate) async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(PATIENCE, future).await;
     done.unwrap_or_else(|_| panic!("{what} did not end"))
-}
-
-/// Whether a process with this id exists and has not ended.
-pub(crate) fn is_alive(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    // Without an id, that is the machine's.
-    !pid.trim().is_empty()
-        && stat.is_ok_and(|stat| {
-            let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
-            !matches!(state, Some('Z' | 'X'))
-        })
-}
-
-/// Waits until `done`, but not for ever.
-pub(crate) async fn eventually(what: &str, done: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !done() {
-        assert!(since.elapsed() < PATIENCE, "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

@@ -1,6 +1,6 @@
 //! Bytecode that lies in a project is not run: nobody has read it.
 
-use crate::support::Lab;
+use crate::python::support::Lab;
 use tenure_core::hook::Point;
 use tenure_hosts::Interpreter;
 

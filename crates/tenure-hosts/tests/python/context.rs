@@ -1,6 +1,6 @@
 //! What a function gets to see, what it may change, and what it prints.
 
-use crate::support::Lab;
+use crate::python::support::Lab;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::AgentRegistry;
@@ -98,7 +98,7 @@ async def look_later(ctx): return look(ctx)
 
 #[tokio::test]
 async fn what_a_coroutine_leaves_in_its_context_is_not_there_for_the_next() {
-    let mut lab = Lab::new(
+    let lab = Lab::new(
         r#"
 import asyncio, contextvars, json
 left = contextvars.ContextVar("left", default="nothing")
@@ -126,12 +126,12 @@ async def look(ctx):
         assert_eq!(agent.run(input).await.expect("it finishes").output(), seen, "{input}");
     }
     agent.shutdown().await;
-    assert_eq!(lab.logged(), [], "Python has nothing to warn of");
+    assert_eq!(lab.recorder.logged(), [], "Python has nothing to warn of");
 }
 
 #[tokio::test]
 async fn what_a_hook_prints_is_logged_under_its_name() {
-    let mut lab = Lab::new(
+    let lab = Lab::new(
         r#"
 import sys, os
 def talk(ctx):
@@ -153,13 +153,13 @@ def child(ctx):
     let agent = lab.started(agent).await;
     agent.run("hello").await.expect("it goes on");
     // What children write comes by another way, and at the latest with the next call.
-    let mut lines = lab.logged();
+    let mut lines = lab.recorder.logged();
     for _ in 0..200 {
         if lines.iter().any(|(_, _, line)| line == "from a child") {
             break;
         }
         agent.run("hello").await.expect("it goes on");
-        lines.extend(lab.logged());
+        lines = lab.recorder.logged();
     }
     let of = |name: &str| -> Vec<(LogStream, String)> {
         let lines = lines.iter().filter(|(source, _, _)| source == name);

@@ -1,10 +1,11 @@
 //! What is left when a worker, or the program around it, has ended.
 
-use crate::support::{Lab, eventually, is_alive};
+use crate::python::support::Lab;
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tenure_core::hook::Point;
+use tenure_testkit::{eventually, is_alive, ran_alone};
 
 /// The processes that this one has started and that have not ended.
 fn children() -> HashSet<u32> {
@@ -47,6 +48,9 @@ def leaves(ctx):
 
 #[tokio::test]
 async fn the_worker_after_a_crash_is_the_spare_that_stood_by() {
+    if ran_alone() {
+        return;
+    }
     let lab = Lab::new(
         r#"
 import os
@@ -77,6 +81,9 @@ def turn(ctx):
 
 #[tokio::test]
 async fn a_hook_that_returns_in_a_fork_too_answers_once() {
+    if ran_alone() {
+        return;
+    }
     let lab = Lab::new(
         r#"
 import os
@@ -136,7 +143,7 @@ async fn a_program_that_is_killed_leaves_no_worker() {
     let place = tempfile::tempdir().expect("a temporary folder");
     let own = std::env::current_exe().expect("this program");
     let mut program = Command::new(own)
-        .args(["--exact", "ends::a_program_whose_hook_hangs", "--ignored"])
+        .args(["--exact", "python::ends::a_program_whose_hook_hangs", "--ignored"])
         .env(PLACE, place.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -1,8 +1,9 @@
 //! The ways in which a function fails, told apart, and what is left of it.
 
-use crate::support::{Lab, eventually, fault, is_alive};
+use crate::python::support::{Lab, fault};
 use std::time::{Duration, Instant};
 use tenure_core::hook::{FaultKind, Point, hook};
+use tenure_testkit::{eventually, is_alive};
 
 #[tokio::test]
 async fn each_way_to_fail_has_its_kind() {
@@ -58,11 +59,11 @@ def kills_itself(ctx):
 
 #[tokio::test]
 async fn a_traceback_is_logged() {
-    let mut lab = Lab::new("def raises(ctx):\n    raise ValueError('wrong')\n");
+    let lab = Lab::new("def raises(ctx):\n    raise ValueError('wrong')\n");
     let agent = lab.agent().with_lifecycle(lab.hook("raises", Point::BeforeAgent));
     let agent = lab.started(agent).await;
     let _ = fault(agent.run("hello").await);
-    let lines = lab.logged();
+    let lines = lab.recorder.logged();
     assert!(lines.iter().any(|(_, _, line)| line.contains("hooks.py\", line 2")), "{lines:?}");
     assert!(!lines.iter().any(|(_, _, line)| line.contains("tenure worker")), "{lines:?}");
     agent.shutdown().await;
@@ -230,7 +231,7 @@ async def waits(ctx):
 
 #[tokio::test]
 async fn a_hundred_megabytes_of_output_do_no_harm() {
-    let mut lab = Lab::new(
+    let lab = Lab::new(
         r#"
 import os
 def prints(ctx):
@@ -244,7 +245,7 @@ def prints(ctx):
     let agent = lab.agent().with_lifecycle(lab.hook("prints", Point::BeforeAgent));
     let agent = lab.started(agent).await;
     agent.run("hello").await.expect("it goes on");
-    let size: usize = lab.logged().iter().map(|(_, _, line)| line.len()).sum();
+    let size: usize = lab.recorder.logged().iter().map(|(_, _, line)| line.len()).sum();
     assert!((100_000..2_000_000).contains(&size), "{size}");
     agent.shutdown().await;
 }

@@ -1,8 +1,9 @@
 //! Which Python runs, and what is said if none does.
 
-use crate::support::{Lab, eventually, fault, is_alive};
+use crate::python::support::{Lab, fault};
 use tenure_core::hook::{FaultKind, Point};
 use tenure_hosts::Interpreter;
+use tenure_testkit::{eventually, is_alive};
 
 #[tokio::test]
 async fn an_interpreter_that_is_not_there_is_named() {

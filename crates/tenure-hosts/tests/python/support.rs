@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tenure_core::Error;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::event::{EventBus, EventKind, LogStream, Subscriber};
+use tenure_core::event::EventBus;
 use tenure_core::hook::{FaultKind, Points};
 use tenure_core::tool::ToolSpec;
 use tenure_hosts::{
@@ -14,13 +13,14 @@ use tenure_hosts::{
     PythonTool, Style,
 };
 use tenure_models::Passthrough;
+use tenure_testkit::Recorder;
 
 pub(crate) struct Lab {
     pub(crate) dir: TempDir,
     pub(crate) host: PythonHost,
     file: Arc<PythonFile>,
     bus: EventBus,
-    events: Subscriber,
+    pub(crate) recorder: Recorder,
 }
 
 impl Lab {
@@ -38,9 +38,8 @@ impl Lab {
             dir: dir.path().to_owned(),
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
-        let bus = EventBus::new();
-        let events = bus.subscribe(100_000);
-        Self { dir, host: PythonHost::new(config), file, bus, events }
+        let (bus, recorder) = Recorder::with_bus();
+        Self { dir, host: PythonHost::new(config), file, bus, recorder }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -84,19 +83,6 @@ impl Lab {
         agent.startup().await.expect("the agent starts");
         agent
     }
-
-    /// The lines that were logged until now, with the hook's name.
-    pub(crate) fn logged(&mut self) -> Vec<(String, LogStream, String)> {
-        let mut lines = Vec::new();
-        while let Some(received) = self.events.try_recv() {
-            if let tenure_core::event::Received::Event(event) = received
-                && let EventKind::Log { source, stream, line } = &event.kind
-            {
-                lines.push((source.to_string(), *stream, line.clone()));
-            }
-        }
-        lines
-    }
 }
 
 /// How the one hook that failed failed.
@@ -105,24 +91,4 @@ pub(crate) fn fault(result: Result<impl std::fmt::Debug, Error>) -> (FaultKind, 
     let report = error.report().unwrap_or_else(|| panic!("{error:?} has a report"));
     let failure = report.failures.first().unwrap_or_else(|| panic!("{error:?} has a failure"));
     (failure.kind, failure.message.clone())
-}
-
-/// Whether a process with this id exists and has not ended.
-pub(crate) fn is_alive(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    // Without an id, that is the machine's.
-    !pid.trim().is_empty()
-        && stat.is_ok_and(|stat| {
-            let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
-            !matches!(state, Some('Z' | 'X'))
-        })
-}
-
-/// Waits until `done`, but not for ever.
-pub(crate) async fn eventually(what: &str, done: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !done() {
-        assert!(since.elapsed() < Duration::from_secs(20), "not in time: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

@@ -1,6 +1,6 @@
 //! `next`, `ask` and `step`, from plain functions and from coroutines.
 
-use crate::support::{Lab, fault};
+use crate::python::support::{Lab, fault};
 use serde_json::{Value, json};
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::hook::{FaultKind, Point, Policy, hook};

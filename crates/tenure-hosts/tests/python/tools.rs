@@ -1,9 +1,10 @@
 //! Functions as tools.
 
-use crate::support::{Lab, eventually};
+use crate::python::support::Lab;
 use serde_json::json;
 use tenure_core::hook::Point;
 use tenure_core::tool::ToolSpec;
+use tenure_testkit::eventually;
 
 #[tokio::test]
 async fn a_tool_gets_its_arguments_and_tells_its_result() {

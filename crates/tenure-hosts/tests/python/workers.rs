@@ -1,9 +1,10 @@
 //! Who shares a worker, for how long, and what is left of it.
 
-use crate::support::{Lab, eventually, is_alive};
+use crate::python::support::Lab;
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tenure_core::hook::Point;
+use tenure_testkit::{cases, eventually, is_alive};
 
 const COUNTING: &str = r#"
 import os
@@ -275,7 +276,7 @@ def turn(ctx):
         tokio::time::timeout(limit, agent.run(text)).await.expect("it does not hang")
     };
     let mut seen = std::collections::HashSet::new();
-    for round in 0..200 {
+    for round in 0..cases(40, 200) {
         let report = run("hello").await.expect("another worker took its place");
         assert!(seen.insert(report.output().to_owned()), "{} is dead", report.output());
         run(if round % 2 == 0 { "kill" } else { "exit" }).await.expect_err("it crashes");

@@ -1,6 +1,6 @@
 //! Agents whose model is behind the mock server.
 
-use crate::server::Aimock;
+use crate::aimock::server::Aimock;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::fmt;

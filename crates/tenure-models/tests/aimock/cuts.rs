@@ -1,8 +1,8 @@
 //! Streams that end too early, at every place where they can.
 
-use crate::agents::{Lookup, Way, agent, started};
-use crate::journal::journal;
-use crate::server::Aimock;
+use crate::aimock::agents::{Lookup, Way, agent, started};
+use crate::aimock::journal::journal;
+use crate::aimock::server::Aimock;
 use serde_json::{Value, json};
 
 /// More pieces than any stream here has.

@@ -1,6 +1,6 @@
 //! What the server says it did, request by request.
 
-use crate::server::Aimock;
+use super::server::Aimock;
 use serde_json::Value;
 use tenure_core::model::ModelErrorKind;
 

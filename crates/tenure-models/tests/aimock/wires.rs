@@ -1,8 +1,8 @@
 //! What comes over each wire when nothing goes wrong, and what an error becomes.
 
-use crate::agents::{Lookup, Turn, Way, agent, started};
-use crate::journal::journal;
-use crate::server::Aimock;
+use crate::aimock::agents::{Lookup, Turn, Way, agent, started};
+use crate::aimock::journal::journal;
+use crate::aimock::server::Aimock;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -177,7 +177,7 @@ async fn an_error_of_the_server_has_a_kind_a_status_and_when_to_come_back() {
             let after = (status == 429).then_some(Duration::from_secs(7));
             assert_eq!(cause.retry_after(), after, "{way}, {user}");
             let shown = format!("{error} {error:?}");
-            assert!(!shown.contains(crate::agents::KEY), "{way}, {user}: {shown}");
+            assert!(!shown.contains(crate::aimock::agents::KEY), "{way}, {user}: {shown}");
         }
     }
     assert_eq!(journal(&server).len(), cases.len() * Way::ALL.len(), "nothing is tried again");

@@ -1,8 +1,10 @@
 //! Answers that end where they should not: at their token limit, without a reason, in the middle of
 //! a line, or because something failed.
 
-use crate::server::{Server, Step, chunk, end, events, head, json as answer, lines, whole};
-use crate::support::{Mode, ask, ask_with, model_of};
+use crate::provider::server::{
+    Server, Step, chunk, end, events, head, json as answer, lines, whole,
+};
+use crate::provider::support::{Mode, ask, ask_with, model_of};
 use serde_json::json;
 use std::time::Duration;
 use tenure_core::message::ToolCall;

@@ -16,8 +16,8 @@
 //! What a library turns on in other crates behind one's back cannot go wrong here: each wire is
 //! written on the HTTP client alone, and the order of a JSON object's fields is never relied upon.
 
-use crate::server::{Server, Step, chunk, end, events, head, lines, whole};
-use crate::support::{KEY, Mode, WIRES, ask, ask_with, conversation, model_of};
+use crate::provider::server::{Server, Step, chunk, end, events, head, lines, whole};
+use crate::provider::support::{KEY, Mode, WIRES, ask, ask_with, conversation, model_of};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;

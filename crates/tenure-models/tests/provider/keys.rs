@@ -1,7 +1,7 @@
 //! Keys: where they come from, and where they do not go.
 
-use crate::server::{Server, events, whole};
-use crate::support::{KEY, Mode, ask_with};
+use crate::provider::server::{Server, events, whole};
+use crate::provider::support::{KEY, Mode, ask_with};
 use std::path::PathBuf;
 use tenure_models::provider::{
     ApiKey, Authority, KeySource, ProviderConfig, ProviderEntry, ProviderErrorKind as Kind,

@@ -1,7 +1,7 @@
 //! Bounds of time and of size, and what becomes of a connection.
 
-use crate::server::{Server, Step, chunk, end, head};
-use crate::support::{Mode, WIRES, ask, ask_with, ask_within, model_of, providers_at};
+use crate::provider::server::{Server, Step, chunk, end, head};
+use crate::provider::support::{Mode, WIRES, ask, ask_with, ask_within, model_of, providers_at};
 use futures_util::future::join_all;
 use std::time::{Duration, Instant};
 use tenure_core::agent::Agent;

@@ -1,6 +1,6 @@
 //! One call of a provider's model, made by a real agent.
 
-use crate::server::{Server, Step};
+use crate::provider::server::{Server, Step};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

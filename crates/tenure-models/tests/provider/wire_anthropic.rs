@@ -1,7 +1,7 @@
 //! Anthropic's wire: what is sent, and what is understood.
 
-use crate::server::{Server, events, json as answer};
-use crate::support::{
+use crate::provider::server::{Server, events, json as answer};
+use crate::provider::support::{
     KEY, Mode, ask, ask_with, conversation, model_of, providers_at, result_of, schema,
 };
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Gemini's wire: what is sent, and what is understood.
 
-use crate::server::{Server, Step, chunk, events, head, json as json_answer, whole};
-use crate::support::{
+use crate::provider::server::{Server, Step, chunk, events, head, json as json_answer, whole};
+use crate::provider::support::{
     KEY, Mode, ask, ask_with, conversation, model_of, providers_at, result_of, schema,
 };
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ async fn a_conversation_is_sent_as_contents() {
 async fn a_schema_is_sent_in_the_form_that_gemini_takes() {
     let server = Server::one(json_answer(&hello())).await;
     ask_with(model_of(&server, "google"), Mode::Whole, |request| {
-        let mut spec = crate::support::weather();
+        let mut spec = crate::provider::support::weather();
         spec.parameters["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
         spec.parameters["additionalProperties"] = false.into();
         let mut bare = tenure_core::tool::ToolSpec::new("now", "Says what time it is.");

@@ -1,7 +1,7 @@
 //! Ollama's wire: what is sent, and what is understood.
 
-use crate::server::{Server, json as answer, lines};
-use crate::support::{Mode, ask, ask_with, conversation, model_of, providers_at, schema};
+use crate::provider::server::{Server, json as answer, lines};
+use crate::provider::support::{Mode, ask, ask_with, conversation, model_of, providers_at, schema};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::model::{StopReason, Usage};

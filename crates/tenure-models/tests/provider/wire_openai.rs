@@ -1,7 +1,9 @@
 //! OpenAI's wire: what is sent, and what is understood.
 
-use crate::server::{Server, events, json as answer};
-use crate::support::{KEY, Mode, ask, ask_with, conversation, model_of, providers_at, schema};
+use crate::provider::server::{Server, events, json as answer};
+use crate::provider::support::{
+    KEY, Mode, ask, ask_with, conversation, model_of, providers_at, schema,
+};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::message::{Message, ToolCall};
@@ -221,7 +223,7 @@ async fn thoughts_before_a_call_go_back_with_it_to_the_same_provider_only() {
     let history = vec![
         Message::user("hi"),
         Message::Assistant { text: first.text, calls: first.calls },
-        crate::support::result_of("a"),
+        crate::provider::support::result_of("a"),
     ];
     let again = history.clone();
     ask_with(model_of(&server, "openai"), Mode::Streamed, move |request| {

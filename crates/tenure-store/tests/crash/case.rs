@@ -1,10 +1,10 @@
 //! One case: runs in a folder of their own, killed as a plan says, life after life, until they are
 //! over; then everything is checked.
 
-use crate::child::result_of;
-use crate::ledger::{Ledger, Line};
-use crate::random::Random;
-use crate::subject::{Exit, Orders, Question, Recovery, Scenario, Subject, Whole};
+use crate::crash::child::result_of;
+use crate::crash::ledger::{Ledger, Line};
+use crate::crash::random::Random;
+use crate::crash::subject::{Exit, Orders, Question, Recovery, Scenario, Subject, Whole};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;

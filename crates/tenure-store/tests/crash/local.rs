@@ -1,7 +1,9 @@
 //! The engine on this machine: real processes, a file, SIGKILL.
 
-use crate::child;
-use crate::subject::{Entry, Exit, Orders, Question, Recorded, Recovery, Scenario, Subject, Whole};
+use crate::crash::child;
+use crate::crash::subject::{
+    Entry, Exit, Orders, Question, Recorded, Recovery, Scenario, Subject, Whole,
+};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -44,7 +46,7 @@ impl Subject for Local {
         let program = std::env::current_exe().expect("a program knows itself");
         let mut command = Command::new(program);
         command
-            .args(["--exact", crate::CHILD, "--nocapture", "--test-threads=1"])
+            .args(["--exact", crate::crash::CHILD, "--nocapture", "--test-threads=1"])
             .env(child::FOLDER, folder)
             .env(child::SCENARIOS, scenarios.join(","))
             .env(child::RECOVERY, recovery)

@@ -1,8 +1,8 @@
 //! Many cases, several at a time.
 
-use crate::case::{Case, Ran};
-use crate::check::Baselines;
-use crate::subject::{Scenario, Subject};
+use crate::crash::case::{Case, Ran};
+use crate::crash::check::Baselines;
+use crate::crash::subject::{Scenario, Subject};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;

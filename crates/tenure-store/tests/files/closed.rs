@@ -69,7 +69,7 @@ fn a_disk_that_gets_full_parks_the_run_and_loses_nothing_acknowledged() {
         shell.args(["-c", &script]).env(FILE, &path);
         *command = shell;
     };
-    let output = child("closed::child_that_fills_the_disk", &path, limited);
+    let output = child("files::closed::child_that_fills_the_disk", &path, limited);
     let said = String::from_utf8_lossy(&output.stdout);
     let acknowledged = said
         .lines()
@@ -131,10 +131,10 @@ fn a_file_or_a_folder_that_cannot_be_written_is_a_clear_error() {
         mode(&entry.expect("it is there").path(), 0o444);
     }
     mode(folder.path(), 0o555);
-    child("closed::child_before_a_closed_folder", &path, as_nobody);
+    child("files::closed::child_before_a_closed_folder", &path, as_nobody);
     // The folder can be written, the file cannot.
     mode(folder.path(), 0o777);
-    child("closed::child_before_a_closed_file", &path, as_nobody);
+    child("files::closed::child_before_a_closed_file", &path, as_nobody);
     mode(folder.path(), 0o700);
     let store = Store::open_existing(&path).expect("it opens");
     assert!(store.verify().expect("it can be looked at").is_whole());

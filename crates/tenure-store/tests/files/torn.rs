@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use tenure_store::Store;
+use tenure_testkit::cases;
 
 /// What is done to a copy.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +35,12 @@ impl Harm {
     }
 }
 
-const CUTS: usize = 4096;
-const FLIPS: usize = 10_000;
+/// The last bytes of a file, at each of which it is cut; in the short form at some of them.
+fn cuts() -> impl Iterator<Item = usize> {
+    const LAST: usize = 4096;
+    // A step that shares no factor with the sizes of pages and frames.
+    (1..=LAST).step_by(LAST / cases(315, LAST))
+}
 
 /// Bits spread evenly over so many bytes, each somewhere in its part.
 fn spread(bytes: usize, count: usize) -> impl Iterator<Item = usize> {
@@ -83,7 +88,7 @@ fn built() -> (Files, Files, Truth) {
 #[test]
 fn a_file_cut_at_any_of_its_last_bytes_says_so_or_is_a_prefix() {
     let (dead, closed, truth) = built();
-    let cuts: Vec<_> = (1..=CUTS).map(Harm::CutFile).collect();
+    let cuts: Vec<_> = cuts().map(Harm::CutFile).collect();
     let found = suffer(&cuts, &dead, &closed, &truth);
     assert!(found.contains_key(&Found::Refused), "{found:?}");
 }
@@ -91,7 +96,7 @@ fn a_file_cut_at_any_of_its_last_bytes_says_so_or_is_a_prefix() {
 #[test]
 fn a_log_cut_at_any_of_its_last_bytes_opens_at_a_prefix() {
     let (dead, closed, truth) = built();
-    let cuts: Vec<_> = (1..=CUTS).map(Harm::CutLog).collect();
+    let cuts: Vec<_> = cuts().map(Harm::CutLog).collect();
     let found = suffer(&cuts, &dead, &closed, &truth);
     assert!(!found.contains_key(&Found::Refused), "a log that ends early is no damage: {found:?}");
 }
@@ -99,10 +104,11 @@ fn a_log_cut_at_any_of_its_last_bytes_opens_at_a_prefix() {
 #[test]
 fn a_flipped_bit_anywhere_is_never_read_as_if_it_had_been_written() {
     let (dead, closed, truth) = built();
-    let in_file = spread(closed.db.len(), FLIPS / 2).map(Harm::FlipFile);
-    let in_log = spread(dead.wal.len(), FLIPS / 2).map(Harm::FlipLog);
+    let count = cases(1_000, 10_000);
+    let in_file = spread(closed.db.len(), count / 2).map(Harm::FlipFile);
+    let in_log = spread(dead.wal.len(), count / 2).map(Harm::FlipLog);
     let flips: Vec<_> = in_file.chain(in_log).collect();
-    assert_eq!(flips.len(), FLIPS);
+    assert_eq!(flips.len(), count);
     let found = suffer(&flips, &dead, &closed, &truth);
     assert!(found[&Found::Refused] > 0 && found[&Found::Prefix] > 0, "{found:?}");
 }

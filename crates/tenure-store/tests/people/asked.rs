@@ -1,6 +1,6 @@
 //! Somebody is asked, and answers from another process.
 
-use crate::new_store;
+use crate::people::new_store;
 use serde_json::json;
 use std::env;
 use std::path::Path;
@@ -19,7 +19,7 @@ use tenure_store::{AskInfo, AskQuery, AskStatus, LocalEngine, Recovery, Store};
 const FILE: &str = "TENURE_STORE_PEOPLE_FILE";
 const QUESTION: &str = "TENURE_STORE_PEOPLE_QUESTION";
 const REPLY: &str = "TENURE_STORE_PEOPLE_REPLY";
-const CHILD: &str = "asked::a_person_at_another_terminal";
+const CHILD: &str = "people::asked::a_person_at_another_terminal";
 
 /// Not a test of its own: what the other process does.
 #[test]

@@ -1,6 +1,6 @@
 //! What agents know of people comes back, also if several learn at once.
 
-use crate::new_store;
+use crate::people::new_store;
 use serde_json::{Value, json};
 use std::error::Error as _;
 use std::sync::Arc;

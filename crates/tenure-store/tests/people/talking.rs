@@ -1,6 +1,6 @@
 //! A conversation that goes on another day.
 
-use crate::new_store;
+use crate::people::new_store;
 use tenure_core::agent::Agent;
 use tenure_core::message::{History, Message};
 use tenure_models::Passthrough;

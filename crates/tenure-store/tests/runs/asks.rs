@@ -1,6 +1,6 @@
 //! Questions that outlive the process that asks them.
 
-use crate::support::*;
+use crate::runs::support::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! A process may die after any record.
 
-use crate::support::*;
+use crate::runs::support::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tenure_core::Outcome;

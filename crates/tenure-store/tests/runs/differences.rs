@@ -1,6 +1,6 @@
 //! Code that has changed under a run.
 
-use crate::support::*;
+use crate::runs::support::*;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tenure_core::engine::{NewRun, RunCx, RunStatus, Runnable};

@@ -1,6 +1,6 @@
 //! Runs that are given up: everything that began gets its end, once.
 
-use crate::support::*;
+use crate::runs::support::*;
 use async_trait::async_trait;
 use serde_json::json;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The engine: starts, results, cancels, and what it finds at its next start.
 
-use crate::support::*;
+use crate::runs::support::*;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Arc;

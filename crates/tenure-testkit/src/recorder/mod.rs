@@ -6,10 +6,11 @@ mod tests;
 
 pub use pairing::assert_paired;
 
+use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::InstanceId;
-use tenure_core::event::{Event, EventBus, Received, Subscriber};
+use tenure_core::event::{Event, EventBus, EventKind, LogStream, Received, Subscriber};
 
 /// Keeps every event of a bus, from the moment it was made. Its queue has no bound, so none is
 /// lost.
@@ -65,6 +66,13 @@ impl Recorder {
         }
     }
 
+    /// Creates a bus and a recorder of everything that happens on it.
+    pub fn with_bus() -> (EventBus, Self) {
+        let bus = EventBus::new();
+        let recorder = Self::new(&bus);
+        (bus, recorder)
+    }
+
     /// Everything that happened so far, oldest first.
     pub fn events(&self) -> Vec<Arc<Event>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,6 +95,26 @@ impl Recorder {
     /// How many events of this name happened so far.
     pub fn count(&self, name: &str) -> usize {
         self.events().iter().filter(|event| event.name() == name).count()
+    }
+
+    /// Returns the data of each event that was announced under this name so far, oldest first.
+    pub fn announced(&self, wanted: &str) -> Vec<Value> {
+        let data = |event: &Arc<Event>| match &event.kind {
+            EventKind::Announced { name, data } if *name == wanted => Some(data.clone()),
+            _ => None,
+        };
+        self.events().iter().filter_map(data).collect()
+    }
+
+    /// Returns every line that was logged so far, oldest first: its source, its stream and the line.
+    pub fn logged(&self) -> Vec<(String, LogStream, String)> {
+        let line = |event: &Arc<Event>| match &event.kind {
+            EventKind::Log { source, stream, line } => {
+                Some((source.to_string(), *stream, line.clone()))
+            }
+            _ => None,
+        };
+        self.events().iter().filter_map(line).collect()
     }
 
     /// Waits until something happens that `wanted` accepts, or has happened already; for what goes

@@ -22,8 +22,7 @@ fn watch() -> impl tenure_core::hook::AgentLifecycle {
 
 #[tokio::test]
 async fn every_event_of_a_life_is_kept_in_order() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let agent = Agent::builder("echo").model(Passthrough::new()).events(&bus).build().unwrap();
     let other = Agent::builder("other").model(Passthrough::new()).events(&bus).build().unwrap();
     agent.startup().await.unwrap();
@@ -41,8 +40,7 @@ async fn every_event_of_a_life_is_kept_in_order() {
 
 #[tokio::test]
 async fn an_agent_that_is_not_shut_down_does_not_fit() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let agent = Agent::builder("left").model(Passthrough::new()).events(&bus).build().unwrap();
     agent.startup().await.unwrap();
     let faults = recorder.faults();
@@ -57,8 +55,7 @@ async fn an_agent_that_is_not_shut_down_does_not_fit() {
 
 #[tokio::test]
 async fn a_turn_that_is_still_going_on_does_not_fit() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let agent = Agent::builder("stuck").model(Hanging).events(&bus).build().unwrap();
     agent.startup().await.unwrap();
     let running = agent.run("hello");
@@ -98,8 +95,7 @@ async fn an_end_whose_begin_was_missed_does_not_fit() {
 
 #[tokio::test]
 async fn what_goes_on_in_the_background_can_be_waited_for() {
-    let bus = EventBus::new();
-    let mut recorder = Recorder::new(&bus);
+    let (bus, mut recorder) = Recorder::with_bus();
     let agent = Agent::builder("dropped").model(Passthrough::new()).events(&bus).build().unwrap();
     agent.startup().await.unwrap();
     drop(agent);
@@ -129,8 +125,7 @@ async fn everything_fits_however_a_turn_ends() {
         (Point::BeforeModel.into(), Fault::Hang),
         (Point::AfterAgent.into(), Fault::Hang),
     ] {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let plan = FaultPlan::new().at(place, 1, fault);
         let model = Scripted::empty()
             .calls([("look", serde_json::json!({})), ("look", serde_json::json!({}))])
@@ -166,8 +161,7 @@ async fn everything_fits_when_a_turn_is_dropped_anywhere() {
         Point::WrapToolCall.into(),
         Point::AfterAgent.into(),
     ] {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let plan = FaultPlan::new().at(place, 0, Fault::Hang);
         let model = Scripted::empty()
             .calls([("look", serde_json::json!({})), ("look", serde_json::json!({}))])
@@ -192,8 +186,7 @@ async fn everything_fits_when_a_turn_is_dropped_anywhere() {
 #[tokio::test(start_paused = true)]
 async fn everything_fits_in_seeded_lives() {
     for seed in 0..200 {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let plan = FaultPlan::seeded(seed, 5);
         let agent = Agent::builder("seeded")
             .model(FaultyModel::new(Passthrough::new(), &plan))
@@ -220,8 +213,7 @@ async fn everything_fits_in_seeded_lives() {
 
 #[tokio::test(start_paused = true)]
 async fn everything_fits_when_an_agent_is_shut_down_while_busy() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let agent = Agent::builder("busy")
         .model(Slow::new())
         .with_lifecycle(watch())
@@ -243,8 +235,7 @@ async fn everything_fits_when_an_agent_is_shut_down_while_busy() {
 
 #[tokio::test(start_paused = true)]
 async fn everything_fits_in_clones_and_forks() {
-    let bus = EventBus::new();
-    let recorder = Recorder::new(&bus);
+    let (bus, recorder) = Recorder::with_bus();
     let child = Agent::builder("child")
         .model(Slow::new().by(Duration::from_millis(20)))
         .with_lifecycle(watch())

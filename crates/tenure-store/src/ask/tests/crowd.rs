@@ -9,17 +9,21 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
-const QUESTIONS: usize = 5_000;
 const PROCESSES: usize = 20;
 const THIS: &str =
-    "ask::tests::crowd::of_twenty_processes_that_answer_5000_questions_one_decides_each";
+    "ask::tests::crowd::of_twenty_processes_that_answer_the_same_questions_one_decides_each";
+
+/// A number that nothing but 2 and 5 divides: see the stride below.
+fn questions() -> usize {
+    tenure_testkit::cases(1_000, 5_000)
+}
 
 /// In a child: the folder, and which child it is.
 const FOLDER: &str = "TENURE_STORE_CROWD_FOLDER";
 const NUMBER: &str = "TENURE_STORE_CROWD_NUMBER";
 
 #[test]
-fn of_twenty_processes_that_answer_5000_questions_one_decides_each() {
+fn of_twenty_processes_that_answer_the_same_questions_one_decides_each() {
     if let Ok(folder) = env::var(FOLDER) {
         return answer_all(Path::new(&folder));
     }
@@ -37,13 +41,13 @@ fn of_twenty_processes_that_answer_5000_questions_one_decides_each() {
 
     let mut winners: HashMap<usize, usize> = HashMap::new();
     for (process, said) in said.iter().enumerate() {
-        assert_eq!(said.len(), QUESTIONS);
+        assert_eq!(said.len(), questions());
         for (question, _) in said.iter().enumerate().filter(|(_, said)| *said == "accepted") {
             let other = winners.insert(question, process);
             assert_eq!(other, None, "question {question} was decided by {process}, too");
         }
     }
-    assert_eq!(winners.len(), QUESTIONS, "every question is decided");
+    assert_eq!(winners.len(), questions(), "every question is decided");
     for (process, said) in said.iter().enumerate() {
         for (question, said) in said.iter().enumerate() {
             let winner = winners[&question];
@@ -60,21 +64,22 @@ fn of_twenty_processes_that_answer_5000_questions_one_decides_each() {
     // The record of the run has each answer once, and no gap.
     let records = store.records(run, 0, usize::MAX).unwrap();
     let answers = records.iter().filter(|record| record.name == "ask.answered");
-    assert_eq!(answers.count(), QUESTIONS);
-    assert_eq!(records.len(), 2 * QUESTIONS);
+    assert_eq!(answers.count(), questions());
+    assert_eq!(records.len(), 2 * questions());
     let wins = (0..PROCESSES).filter(|n| winners.values().any(|winner| winner == n)).count();
-    eprintln!("{QUESTIONS} answers by {wins} of {PROCESSES} processes in {:?}", begun.elapsed());
+    let questions = questions();
+    eprintln!("{questions} answers by {wins} of {PROCESSES} processes in {:?}", begun.elapsed());
 }
 
 fn ask_all(store: &Store, run: RunId) -> Vec<String> {
     let name = |n: usize| format!("q{n}");
-    let asks: Vec<NewAsk> = (0..QUESTIONS)
+    let asks: Vec<NewAsk> = (0..questions())
         .map(|n| {
             let question = PendingAsk::new("clerk", Ask::input(format!("Number {n}?")));
             NewAsk::new(store, run, &key(&name(n)), &question).unwrap()
         })
         .collect();
-    let ids: Vec<String> = (0..QUESTIONS).map(|n| key(&name(n)).id(run)).collect();
+    let ids: Vec<String> = (0..questions()).map(|n| key(&name(n)).id(run)).collect();
     fs::write(store.path().with_file_name("ids"), ids.join("\n")).unwrap();
     store.write_with(move |tx| asks.iter().try_for_each(|ask| open(tx, ask).map(drop))).unwrap();
     ids

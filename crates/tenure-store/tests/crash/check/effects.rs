@@ -2,8 +2,8 @@
 
 use super::view::{View, marks};
 use super::{Finding, Run};
-use crate::case::Life;
-use crate::ledger::{Deed, Line};
+use crate::crash::case::Life;
+use crate::crash::ledger::{Deed, Line};
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::step::StepKey;
 use tenure_core::tool::Effect;
@@ -249,7 +249,7 @@ impl Run<'_> {
         self.asked_of(key).any(|question| !question.allows_another())
     }
 
-    fn asked_of(&self, key: &str) -> impl Iterator<Item = &crate::subject::Question> {
+    fn asked_of(&self, key: &str) -> impl Iterator<Item = &crate::crash::subject::Question> {
         let questions = self.after.questions.iter().filter(|it| it.is_of_unknown_outcome());
         let (path, call) = (path_of(key).to_owned(), key.rsplit('/').next().unwrap_or_default());
         let call = call.to_owned();

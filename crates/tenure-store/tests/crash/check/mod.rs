@@ -4,9 +4,9 @@ mod effects;
 mod record;
 mod view;
 
-use crate::case::{Case, Life, Ran};
-use crate::ledger::Line;
-use crate::subject::{Recorded, Scenario};
+use crate::crash::case::{Case, Life, Ran};
+use crate::crash::ledger::Line;
+use crate::crash::subject::{Recorded, Scenario};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tenure_core::Outcome;
@@ -47,7 +47,7 @@ impl Baselines {
         let steps = |it: &Baseline| {
             it.recorded.entries.iter().filter(|entry| entry.of == "step.recorded").count()
         };
-        let is_tool = |line: &&Line| matches!(line.deed, crate::ledger::Deed::Tool { .. });
+        let is_tool = |line: &&Line| matches!(line.deed, crate::crash::ledger::Deed::Tool { .. });
         let tools = |it: &Baseline| it.lines.iter().filter(is_tool).count();
         (self.0.values().map(steps).sum(), self.0.values().map(tools).sum())
     }

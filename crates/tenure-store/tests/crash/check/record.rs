@@ -2,7 +2,7 @@
 
 use super::view::{View, short, value_of};
 use super::{Finding, Run};
-use crate::subject::Recorded;
+use crate::crash::subject::Recorded;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::step::StepKey;
 

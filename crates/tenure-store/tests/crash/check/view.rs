@@ -1,6 +1,6 @@
 //! The record of one run, put in order for the checks.
 
-use crate::subject::{Entry, Recorded};
+use crate::crash::subject::{Entry, Recorded};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tenure_core::RunId;

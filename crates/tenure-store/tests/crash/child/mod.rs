@@ -6,8 +6,8 @@ mod talk;
 
 pub(crate) use parts::result_of;
 
-use crate::ledger::Ledger;
-use crate::subject::{Recovery, Scenario};
+use crate::crash::ledger::Ledger;
+use crate::crash::subject::{Recovery, Scenario};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the agents of the scenarios are made of. All of it follows from its input alone, and writes
 //! down in the ledger that it was at work.
 
-use crate::ledger::{Deed, Ledger};
+use crate::crash::ledger::{Deed, Ledger};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};

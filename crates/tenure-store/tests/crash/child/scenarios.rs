@@ -2,7 +2,7 @@
 //! leave.
 
 use super::parts::{Act, Leave, Plan, Witness, calls};
-use crate::ledger::Ledger;
+use crate::crash::ledger::Ledger;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tenure_core::Error;

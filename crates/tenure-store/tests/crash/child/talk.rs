@@ -2,7 +2,7 @@
 
 use super::parts::{Act, Plan, Witness, calls};
 use super::scenarios::{agent, tools};
-use crate::ledger::Ledger;
+use crate::crash::ledger::Ledger;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tenure_core::Error;

@@ -10,11 +10,11 @@ mod shell;
 #[cfg(feature = "network")]
 mod webhook;
 
+use crate::support::tool_results;
 use serde_json::Value;
 use tenure_core::agent::{Agent, AgentBuilder};
-use tenure_core::message::{Message, ToolResult};
+use tenure_core::message::ToolResult;
 use tenure_core::{Error, hook::IntoRegistration};
-use tenure_hooks::ready::{self, Bench, Refusal};
 use tenure_models::Scripted;
 
 /// An agent whose model calls a tool once, and then is done.
@@ -26,15 +26,7 @@ fn calling(tool: &str, arguments: Value) -> AgentBuilder {
 async fn result_of(agent: AgentBuilder, hook: impl IntoRegistration) -> ToolResult {
     let agent = agent.with_lifecycle(hook).build().expect("it works here");
     let report = agent.scoped(async |agent| agent.run("go").await).await.expect("it works here");
-    results(report.history().iter()).pop().expect("a tool was called")
-}
-
-fn results<'a>(history: impl Iterator<Item = &'a Message>) -> Vec<ToolResult> {
-    let result = |message: &Message| match message {
-        Message::Tool(result) => Some(result.clone()),
-        _ => None,
-    };
-    history.filter_map(result).collect()
+    tool_results(report.history().iter()).pop().expect("a tool was called")
 }
 
 /// The agent's answer, and what failed on the way without changing it.
@@ -43,10 +35,4 @@ async fn run(agent: AgentBuilder, input: &str) -> Result<(String, Vec<String>), 
     let report = agent.scoped(async |agent| agent.run(input).await).await?;
     let failures = report.failures.iter().map(ToString::to_string).collect();
     Ok((report.output().to_owned(), failures))
-}
-
-/// Why options are refused.
-fn refused(hook: &str, with: Value) -> Refusal {
-    let made = ready::find(hook).expect("it works here").make(&with, &Bench::new());
-    made.expect_err("these options make no sense")
 }

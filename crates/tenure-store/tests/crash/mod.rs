@@ -23,9 +23,10 @@ use std::time::Duration;
 use subject::{Entry, Exit, Orders, Recorded, Recovery, Scenario, Subject as _};
 use tenure_core::ask::Answer;
 use tenure_store::fail::FAIL_POINTS;
+use tenure_testkit::cases;
 
 /// The test that is the process which is killed.
-const CHILD: &str = "a_run_that_nobody_kills_is_always_the_same";
+const CHILD: &str = "crash::a_run_that_nobody_kills_is_always_the_same";
 
 fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -52,7 +53,7 @@ fn a_run_that_nobody_kills_is_always_the_same() {
 
 #[test]
 fn runs_that_are_killed_at_random_moments_come_to_the_same() {
-    let kills = number("TENURE_CRASH_KILLS").unwrap_or(40) as usize;
+    let kills = number("TENURE_CRASH_KILLS").unwrap_or(cases(15, 40) as u64) as usize;
     let seed = number("TENURE_CRASH_SEED").unwrap_or(1);
     let only = number("TENURE_CRASH_CASE");
     let baselines = baselines(&Local);
@@ -69,13 +70,20 @@ fn runs_that_are_killed_at_random_moments_come_to_the_same() {
 fn runs_that_are_killed_at_each_fail_point_come_to_the_same() {
     let baselines = baselines(&Local);
     // How deep into the run; the long form goes everywhere.
-    let counts: Vec<u64> = match number("TENURE_CRASH_KILLS") {
-        Some(kills) if kills >= 500 => (1..=12).chain([16, 20, 30, 45, 60, 90]).collect(),
-        _ => vec![1, 7],
+    let is_long = number("TENURE_CRASH_KILLS").is_some_and(|kills| kills >= 500);
+    let counts = |place: usize| -> Vec<u64> {
+        match (is_long, place % 3) {
+            (true, _) => (1..=12).chain([16, 20, 30, 45, 60, 90]).collect(),
+            (false, 0) => vec![1, 7],
+            (false, _) => vec![1],
+        }
     };
     let cases: Vec<_> = FAIL_POINTS
         .iter()
-        .flat_map(|point| counts.iter().map(|count| Case::at(point, *count, *count)))
+        .enumerate()
+        .flat_map(|(place, point)| {
+            counts(place).into_iter().map(move |count| Case::at(point, count, count))
+        })
         .collect();
     let tally = series(&Local, &baselines, |case, _| cases.get(case).cloned());
     tally.assert_clean();

@@ -1,4 +1,4 @@
-use crate::support::{answer, asks_for_tools, says, streamed, tool_result};
+use crate::offline::support::{answer, asks_for_tools, says, streamed, tool_result};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::Agent;

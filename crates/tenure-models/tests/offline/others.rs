@@ -1,4 +1,4 @@
-use crate::support::{answer, says, streamed};
+use crate::offline::support::{answer, says, streamed};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::Agent;

@@ -1,13 +1,11 @@
 //! Projects in temporary folders.
 
 use std::path::Path;
-use tempfile::TempDir;
 use tenure_cards::Team;
 use tenure_cards::check::{LoadOptions, Loaded, load};
 use tenure_cards::diagnostic::Report;
 use tenure_cards::team::TeamBuilder;
-use tenure_core::event::EventBus;
-use tenure_testkit::Recorder;
+use tenure_testkit::{Recorder, TestFolder};
 
 /// Python hooks that write down who was called and how.
 pub(crate) const LOG: &str = r#"
@@ -31,25 +29,30 @@ def boom(ctx):
 "#;
 
 pub(crate) struct Project {
-    pub(crate) dir: TempDir,
+    folder: TestFolder,
 }
 
 impl Project {
+    /// A project of these files, with hooks that write down who was called.
     pub(crate) fn new<const N: usize>(files: [(&str, &str); N]) -> Self {
-        let dir = tempfile::tempdir().expect("a folder");
-        std::fs::write(dir.path().join("tenure.toml"), "").expect("a file");
-        for (name, text) in [("log.py", LOG)].into_iter().chain(files) {
-            let path = dir.path().join(name);
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent).expect("a folder");
-            }
-            std::fs::write(path, text).expect("a file");
+        Self::with(("log.py", LOG), files)
+    }
+
+    /// A project of these files, and one that they import.
+    pub(crate) fn with<const N: usize>(imported: (&str, &str), files: [(&str, &str); N]) -> Self {
+        let folder = TestFolder::new(&[("tenure.toml", ""), imported]);
+        for (name, text) in files {
+            folder.write(name, text);
         }
-        Self { dir }
+        Self { folder }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
+        self.folder.path()
+    }
+
+    pub(crate) fn make_executable(&self, name: &str) {
+        self.folder.make_executable(name);
     }
 
     pub(crate) fn loaded(&self) -> Loaded {
@@ -71,16 +74,14 @@ impl Project {
 
     /// A team under a recorder.
     pub(crate) fn recorded(&self) -> (Team, Recorder) {
-        let bus = EventBus::new();
-        let recorder = Recorder::new(&bus);
+        let (bus, recorder) = Recorder::with_bus();
         let team = self.builder().events(&bus).build();
         (team.unwrap_or_else(|report| panic!("{:#?}", messages(&report))), recorder)
     }
 
     /// What the hooks wrote down.
     pub(crate) fn log(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.path().join("log.txt")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+        self.folder.read("log.txt").lines().map(str::to_owned).collect()
     }
 }
 
@@ -89,6 +90,7 @@ fn checked(loaded: Loaded) -> TeamBuilder {
     Team::builder(loaded)
 }
 
+/// What is wrong: code and message of each.
 pub(crate) fn messages(report: &Report) -> Vec<String> {
     report.iter().map(|it| format!("{} {}", it.code, it.message)).collect()
 }

@@ -6,12 +6,13 @@ use tenure_cards::card::Environ;
 use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::diagnostic::Color;
 use tenure_cards::trust::{Inventory, ItemKind, changes, inventory};
+use tenure_testkit::TestFolder;
 
-struct Folder(tempfile::TempDir);
+struct Folder(TestFolder);
 
 impl Folder {
     fn new() -> Self {
-        let folder = Self(tempfile::tempdir().expect("a temporary folder"));
+        let folder = TestFolder::new(&[]);
         folder.write("tenure.toml", "[hooks]\nenv = [\"DATABASE_URL\"]\n");
         folder.write(
             "cards/a.md",
@@ -28,13 +29,7 @@ impl Folder {
         folder.write("hooks/.git/f.py", "x");
         folder.write("hooks/.tenure/g.py", "x");
         folder.write("hooks/notes.txt", "x");
-        folder
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.0.path().join(name);
-        fs::create_dir_all(path.parent().expect("it has a folder")).expect("made");
-        fs::write(path, text).expect("written");
+        Self(folder)
     }
 
     fn inventory(&self) -> Inventory {
@@ -101,7 +96,7 @@ fn the_fingerprint_is_stable_and_every_change_shows() {
     ];
     let mut before = first;
     for (file, text, expected) in edits {
-        folder.write(file, text);
+        folder.0.write(file, text);
         let after = folder.inventory();
         let found: Vec<String> = changes(&before, &after).iter().map(ToString::to_string).collect();
         assert!(found.iter().any(|change| change == expected), "{file}: {found:?}");
@@ -151,11 +146,11 @@ fn an_inventory_survives_being_stored() {
 
 /// A project with one card of these fields and these other files.
 fn project(fields: &str, files: &[(&str, &str)]) -> Folder {
-    let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
-    folder.write("tenure.toml", "");
-    folder.write("cards/a.md", &format!("---\nmodel: passthrough\n{fields}\n---\nx\n"));
+    let folder = Folder(TestFolder::new(&[]));
+    folder.0.write("tenure.toml", "");
+    folder.0.write("cards/a.md", &format!("---\nmodel: passthrough\n{fields}\n---\nx\n"));
     for (name, text) in files {
-        folder.write(name, text);
+        folder.0.write(name, text);
     }
     folder
 }
@@ -178,8 +173,8 @@ fn what_a_model_reads_is_data_and_needs_no_trust() {
             ("cards/history.json", "[]"),
         ],
     );
-    folder.write("cards/b.md", "---\nmodel: script:b.json\n---\nx\n");
-    folder.write("cards/b.json", "[\"hello\"]");
+    folder.0.write("cards/b.md", "---\nmodel: script:b.json\n---\nx\n");
+    folder.0.write("cards/b.json", "[\"hello\"]");
     assert_eq!(said(&folder.inventory()), [] as [&str; 0]);
 }
 
@@ -230,7 +225,7 @@ const HOOKS: (&str, &str) = ("cards/hooks.py", "def start(ctx): pass\n");
 #[test]
 fn an_interpreter_of_the_project_is_shown_with_its_environment() {
     let folder = project(HOOK, &[HOOKS, (".venv/pyvenv.cfg", "home = /usr/bin\n")]);
-    folder.write(".venv/lib/python3.11/site-packages/a.pth", "import a\n");
+    folder.0.write(".venv/lib/python3.11/site-packages/a.pth", "import a\n");
     fs::create_dir_all(folder.0.path().join(".venv/bin")).expect("made");
     let python = folder.0.path().join(".venv/bin/python");
     let system = Path::new("/bin/sh").canonicalize().expect("there is a shell");
@@ -250,7 +245,7 @@ fn an_interpreter_of_the_project_is_shown_with_its_environment() {
         (".venv/pyvenv.cfg", "home = here\n"),
     ] {
         let before = folder.inventory();
-        folder.write(file, text);
+        folder.0.write(file, text);
         let found = changes(&before, &folder.inventory());
         assert_eq!(found.len(), 1, "{file}: {found:?}");
         assert!(found[0].to_string().contains("virtual environment"), "{file}: {found:?}");
@@ -273,7 +268,7 @@ fn an_interpreter_that_the_configuration_names_counts_before_every_other() {
         ("tools/python", "interpreter: tools/python (hashed) []"),
         ("./tools/../tools/python", "interpreter: tools/python (hashed) []"),
     ] {
-        folder.write("tenure.toml", &format!("[python]\ninterpreter = \"{named}\"\n"));
+        folder.0.write("tenure.toml", &format!("[python]\ninterpreter = \"{named}\"\n"));
         let found = runs(&folder);
         let own: Vec<_> = found.iter().filter(|it| it.starts_with("interpreter")).collect();
         assert_eq!(own, [expected], "{named}");
@@ -315,7 +310,7 @@ fn folders_of_other_tools_can_be_imported_too() {
     for name in names {
         let folder = project(HOOK, &[HOOKS, (&format!("cards/{name}/evil.py"), "")]);
         let before = folder.inventory();
-        folder.write(&format!("cards/{name}/evil.py"), "import os\n");
+        folder.0.write(&format!("cards/{name}/evil.py"), "import os\n");
         let found = changes(&before, &folder.inventory());
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found, [format!("changed importable file cards/{name}/evil.py")]);
@@ -343,7 +338,7 @@ fn the_own_environment_is_an_item_and_not_a_folder_of_files() {
     }
     let folder = project(hooks[0], &files);
     let before = folder.inventory();
-    folder.write(".venv/bin/python", "#!/bin/sh\nevil\n");
+    folder.0.write(".venv/bin/python", "#!/bin/sh\nevil\n");
     let found = changes(&before, &folder.inventory());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].to_string(), "changed interpreter .venv/bin/python");
@@ -392,7 +387,7 @@ fn a_guard_that_is_switched_off_is_another_use() {
     let folder =
         project("", &[("cards/hooks.py", "def guard(ctx): pass\n"), ("cards/a.sh", "echo\n")]);
     let with = |more: &str| {
-        folder.write("cards/a.md", &card(more));
+        folder.0.write("cards/a.md", &card(more));
         folder.inventory()
     };
     let guarded = with(", policy: deny");
@@ -454,7 +449,7 @@ fn what_ready_made_hooks_take_from_the_environment_and_reach_is_shown() {
     ] {
         assert!(found.iter().any(|it| it == line), "{line}\n{found:#?}");
     }
-    folder.write("cards/answer.json", "{ }");
+    folder.0.write("cards/answer.json", "{ }");
     let changed = changes(&before, &folder.inventory());
     assert_eq!(changed.len(), 1, "{changed:?}");
     assert_eq!(changed[0].to_string(), "changed data cards/answer.json");

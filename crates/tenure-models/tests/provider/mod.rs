@@ -1,8 +1,6 @@
 //! What a provider's model promises, asked through real agents, against a server on this machine
 //! that does exactly what a test says.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-
 mod cuts;
 mod faults;
 mod keys;

@@ -7,5 +7,6 @@ mod faults;
 mod interpreter;
 mod support;
 mod talk;
+mod tool_hooks;
 mod tools;
 mod workers;

@@ -1,4 +1,4 @@
-//! Two thousand model calls to servers that fail in every way they can, through retry, breaker and
+//! Many model calls to servers that fail in every way they can, through retry, breaker and
 //! fallback.
 //!
 //! The servers are real programs of other people (aimock, which `scripts/setup` installs), and the
@@ -13,9 +13,9 @@ mod provider;
 #[path = "../../../tenure-models/tests/aimock/server.rs"]
 mod server;
 
-use crate::journal::{Entry, journal};
-use crate::provider::{Call, Lookup, Timed};
-use crate::server::Aimock;
+use crate::chaos::journal::{Entry, journal};
+use crate::chaos::provider::{Call, Lookup, Timed};
+use crate::chaos::server::Aimock;
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::{Value, json};
@@ -27,10 +27,9 @@ use tenure_core::event::{EventBus, EventKind};
 use tenure_core::model::ModelErrorKind;
 use tenure_hooks::calls::{CircuitBreaker, Fallback, Retry};
 use tenure_hooks::ready::Shared;
-use tenure_testkit::Recorder;
+use tenure_testkit::{Recorder, cases};
 use tokio::time::timeout;
 
-const CALLS: usize = 2_000;
 const SIDE_BY_SIDE: usize = 48;
 /// How often one model is asked for one answer, at most.
 const ATTEMPTS: u32 = 4;
@@ -257,8 +256,9 @@ fn check_run(run: &Run, first: &[Entry], rest: &[Entry]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
+async fn calls_under_chaos_end_and_keep_what_they_promise() {
     let start = Instant::now();
+    let wanted = cases(800, 2_000);
     let groups = RATES.map(Group::new);
     let rest_server = server(REST, false);
     let rest = Timed::new("anthropic.claude-haiku-4-5", &rest_server);
@@ -266,7 +266,7 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         || groups.iter().map(|group| group.model.calls().len()).sum::<usize>() + rest.calls().len();
 
     let runs = Mutex::new(Vec::new());
-    stream::iter((0..).take_while(|_| called() < CALLS))
+    stream::iter((0..).take_while(|_| called() < wanted))
         .for_each_concurrent(SIDE_BY_SIDE, async |number: usize| {
             let run = run(number, &groups, &rest).await;
             runs.lock().expect("nobody panicked").push(run);
@@ -279,7 +279,7 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
     let rest_journal = by_run(&rest_server);
     let journals = first_journals.iter().chain([&rest_journal]);
     let requests: usize = journals.flat_map(BTreeMap::values).map(Vec::len).sum();
-    assert!(requests >= CALLS, "only {requests} requests");
+    assert!(requests >= wanted, "only {requests} requests");
     assert_eq!(requests, called());
 
     let mut late = Vec::new();
@@ -287,7 +287,7 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         check_calls(&group.model.calls(), &mut late);
     }
     check_calls(&rest.calls(), &mut late);
-    assert!(late.len() >= 40, "only {} calls were told when to come back", late.len());
+    assert!(late.len() >= wanted / 50, "only {} calls were told when to come back", late.len());
 
     let mut ids = HashSet::new();
     for run in &runs {
@@ -299,6 +299,7 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         }
     }
 
+    let mut cut = 0;
     for (at, group) in groups.iter().enumerate() {
         let of: Vec<_> = runs.iter().filter(|run| run.group == at).collect();
         let ok = of.iter().filter(|run| run.end.is_ok()).count();
@@ -323,9 +324,14 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         // Whoever has a second model gets an answer, unless some of the first was read already. If
         // the breakers of both are open, one of them is waited for.
         let all = of.len() - read;
-        assert!(ok * 100 >= all * 97, "{}: only {ok} of {all}", group.name);
-        assert!(retries > 20 && answered > 20 && read > 0, "{}", group.name);
+        let lost = (all * 3 / 100).max(5);
+        assert!(ok + lost >= all, "{}: only {ok} of {all}", group.name);
+        assert!(retries > wanted / 100 && answered > wanted / 100, "{}", group.name);
+        // Where most calls fail at once, few streams get as far as to be cut.
+        assert!(read > 0 || wanted < 2_000, "{}", group.name);
+        cut += read;
     }
+    assert!(cut > 0, "no stream was cut while it was read");
     assert!(groups[2].announced("breaker", "\"open\"") > 0, "it never opened under harsh chaos");
     let mut faults: BTreeMap<&str, usize> = BTreeMap::new();
     let journals = first_journals.iter().chain([&rest_journal]);
@@ -339,7 +345,10 @@ async fn two_thousand_calls_under_chaos_end_and_keep_what_they_promise() {
         *faults.entry(what).or_default() += 1;
     }
     for fault in ["drop", "malformed", "rateLimit", "disconnect", "cut", "limited", "whole"] {
-        assert!(faults.get(fault).is_some_and(|count| *count >= 20), "{fault}: {faults:?}");
+        assert!(
+            faults.get(fault).is_some_and(|count| *count >= wanted / 100),
+            "{fault}: {faults:?}"
+        );
     }
     late.sort();
     let took: Duration = runs.iter().map(|run| run.took).max().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The page of the guide that lists the codes has every one of them, as it is.
 //!
-//! `TENURE_BLESS=1 cargo test -p tenure-cards --test codes` writes it anew.
+//! `TENURE_BLESS=1 cargo test -p tenure-cards codes` writes it anew.
 
 use std::path::Path;
 use tenure_cards::diagnostic::{Code, Severity};

@@ -13,14 +13,6 @@ use tenure::model::{Model, ModelError, ModelRequest, ModelResponse};
 use tenure::tool::{Effect, Tool, ToolError, ToolParam, ToolSpec};
 use tenure::{lifecycle, tool};
 
-/// The `.stderr` files hold messages of the macros only: those of rustc change with its version.
-#[test]
-fn macros_accept_and_refuse() {
-    let cases = trybuild::TestCases::new();
-    cases.pass("tests/ui/pass/*.rs");
-    cases.compile_fail("tests/ui/fail/*.rs");
-}
-
 // ---- #[lifecycle]
 
 struct Two;

@@ -5,15 +5,16 @@ mod children;
 mod choice;
 mod code;
 mod conversation;
+mod examples;
 mod hooks;
 mod life;
 mod models;
 mod reload;
+mod seed_000;
 mod servers;
-mod support;
 
 /// What the hooks wrote down, without the numbers of clones and forks.
-fn plain_log(project: &support::Project) -> Vec<String> {
+fn plain_log(project: &crate::support::Project) -> Vec<String> {
     let plain = |line: String| line.split('#').next().unwrap_or_default().to_owned();
     project.log().into_iter().map(plain).collect()
 }

@@ -1,4 +1,4 @@
-use crate::support::{answer, says, streamed};
+use crate::offline::support::{answer, says, streamed};
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::ErrorKind;

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use tenure_cards::diagnostic::{Code, Color, Report};
 use tenure_cards::dump::{Format, dump_document};
 use tenure_cards::source::{Document, Source, parse, read};
+use tenure_testkit::cases;
 
 /// What no input may take longer than, on a slow and busy machine.
 const SOON: Duration = Duration::from_secs(10);
@@ -177,7 +178,11 @@ fn mutated() -> impl Strategy<Value = String> {
 }
 
 fn config() -> ProptestConfig {
-    ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases: cases(150, 600) as u32,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 proptest! {
@@ -210,7 +215,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..config() })]
+    #![proptest_config(ProptestConfig { cases: cases(50, 200) as u32, ..config() })]
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {

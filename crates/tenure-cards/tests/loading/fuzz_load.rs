@@ -9,6 +9,7 @@ use tenure_cards::card::Environ;
 use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::diagnostic::Color;
 use tenure_cards::trust::inventory;
+use tenure_testkit::cases;
 
 /// The texts of the corpus: cards, Python, history files and configuration.
 static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -100,7 +101,7 @@ fn mutated() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(100, 400) as u32, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn loading_never_panics(card in mutated(), other in mutated(), python in mutated(), config in mutated()) {

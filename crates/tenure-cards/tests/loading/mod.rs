@@ -1,6 +1,11 @@
 //! What loading makes of files.
 
 mod cards;
+mod codes;
 mod config;
+mod corpus;
 mod files;
+mod fuzz;
+mod fuzz_load;
 mod support;
+mod trust;

@@ -4,4 +4,5 @@ mod asks;
 mod faults;
 mod leftovers;
 mod points;
+mod stress;
 mod support;

@@ -7,6 +7,4 @@ mod fields;
 mod models;
 mod refused;
 mod servers;
-#[path = "../team/support.rs"]
-mod support;
 mod trusted;

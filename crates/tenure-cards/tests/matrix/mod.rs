@@ -10,13 +10,16 @@ use cell::run;
 use deed::{Deed, Host};
 use expect::{Expected, Role, expected};
 use tenure_core::hook::Point;
+use tenure_testkit::cases;
 
-/// Runs every cell of one row and compares it with the table.
+/// Runs the cells of one row and compares them with the table: all of them in the long form, else every third, and in
+/// the next row the next ones.
 async fn row(host: Host, deed: Deed) {
     let mut wrong = Vec::new();
     let cells =
         Point::ALL.into_iter().flat_map(|point| [(point, Role::Guard), (point, Role::Other)]);
-    for (point, role) in cells {
+    let stride = 3 / cases(1, 3);
+    for (point, role) in cells.skip(deed as usize % stride).step_by(stride) {
         let wanted = expected(host, deed, point, role);
         let seen = run(host, deed, point, role).await;
         if let Err(difference) = wanted.compare(&seen) {

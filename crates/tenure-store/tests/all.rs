@@ -1,0 +1,6 @@
+//! The store: what is kept of runs, whatever happens to a process or a file.
+
+mod crash;
+mod files;
+mod people;
+mod runs;
