@@ -341,7 +341,7 @@ async fn retries_pause_longer_each_time_and_within_the_budget() {
     let config = LifecycleConfig::default().retries(3);
     let error = retrying.startup_with(config).await.unwrap_err();
     assert!(error.to_string().contains("not yet"), "{error}");
-    let starts = starts.lock().unwrap();
+    let starts = starts.lock().unwrap().clone();
     let pauses: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses.len(), 3);
     for (at, pause) in pauses.iter().enumerate() {
