@@ -324,7 +324,8 @@ async fn calls_under_chaos_end_and_keep_what_they_promise() {
         // Whoever has a second model gets an answer, unless some of the first was read already. If
         // the breakers of both are open, one of them is waited for.
         let all = of.len() - read;
-        let lost = (all * 3 / 100).max(5);
+        // A short run has so few of a group that five say nothing yet.
+        let lost = (all * 3 / 100).max(cases(5, 0));
         assert!(ok + lost >= all, "{}: only {ok} of {all}", group.name);
         assert!(retries > wanted / 100 && answered > wanted / 100, "{}", group.name);
         // Where most calls fail at once, few streams get as far as to be cut.

@@ -217,7 +217,7 @@ fn sources() -> Vec<String> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                texts.push(fs::read_to_string(path).unwrap());
+                texts.push(fs::read_to_string(path).expect("a source file can be read"));
             }
         }
     }
