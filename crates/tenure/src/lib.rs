@@ -56,7 +56,9 @@ pub mod prelude {
     pub use crate::hook::{
         self, After, AgentLifecycle, Flow, HookAction, HookError, JumpTarget, Policy, hook,
     };
-    pub use crate::life::{AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent};
+    pub use crate::life::{
+        AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent, own_agent,
+    };
     pub use crate::message::{History, Message};
     pub use crate::model::{Model, ModelError, ModelRequest, ModelResponse, Usage};
     pub use crate::phase::{AgentState, Phase, PhaseHook, PhasePattern};

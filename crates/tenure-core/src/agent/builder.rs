@@ -357,10 +357,12 @@ fn named_hooks(
 
 fn phase_hooks(config: &AgentConfig, registrations: &mut Vec<Registration>) {
     for hook in &config.phase_hooks {
-        registrations.push(
-            Registration::shared(Arc::new(PhaseHookEntry(hook.clone())))
-                .on(hook.source(), hook.target())
-                .order(hook.order()),
-        );
+        let mut registration = Registration::shared(Arc::new(PhaseHookEntry(hook.clone())))
+            .on(hook.source(), hook.target())
+            .order(hook.order());
+        if let Some(limit) = hook.limit() {
+            registration = registration.limit(limit);
+        }
+        registrations.push(registration);
     }
 }

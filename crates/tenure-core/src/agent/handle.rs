@@ -75,6 +75,9 @@ impl Agent {
     }
 
     /// The state it is in.
+    ///
+    /// While the hooks of `bootstrapping -> idle` run it is ready to whoever looks, but takes no
+    /// request: [`Agent::ready`] waits for them.
     #[doc(alias = "get_state")]
     #[doc(alias = "initialized")]
     pub fn state(&self) -> AgentState {

@@ -24,8 +24,9 @@ use serde_json::Value;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep};
 
 /// One live agent. Small, because there may be many; what few of them need is in [`Extra`].
 pub(crate) struct Inner {
@@ -82,6 +83,8 @@ pub(crate) struct Extra {
     pub(crate) own: OnceLock<Weak<dyn Own>>,
     /// Whether its `do_startup` was called, and its `do_shutdown` not yet.
     pub(crate) own_began: AtomicBool,
+    /// What is wrong with what the life of a type of one's own was made of.
+    pub(crate) problem: OnceLock<Error>,
     /// Why the startup failed, for those who waited for it.
     pub(crate) startup_error: OnceLock<Error>,
     pub(crate) registered: AtomicBool,
@@ -198,6 +201,12 @@ impl Inner {
     #[inline(always)]
     pub(crate) fn is_heard(&self) -> bool {
         self.bus.as_ref().is_some_and(EventBus::may_answer)
+    }
+
+    /// Fails if it was made of something that cannot be.
+    pub(crate) fn check_made(&self) -> Result<(), Error> {
+        let problem = self.if_extra().and_then(|extra| extra.problem.get());
+        problem.map_or(Ok(()), |problem| Err(problem.clone()))
     }
 
     pub(crate) fn registry(&self) -> Option<&Arc<dyn Registry>> {
@@ -346,15 +355,21 @@ impl Inner {
     /// what went wrong is a failure of the instance and an event.
     pub(crate) async fn flush_memory_within(&self, left: Duration) {
         let limit = self.config().limits.flush.min(left);
-        let flushed = {
-            let mut flush = pin!(self.flush_memory());
-            timeout(limit, poll_fn(|cx| caught(|| flush.as_mut().poll(cx)))).await
-        };
-        let error = match flushed {
-            Ok(Ok(Ok(()))) => return,
-            Ok(Ok(Err(error))) => HookError::new(error),
-            Ok(Err(panic)) => HookError::of_kind(FaultKind::Panicked, panic),
-            Err(_) => HookError::of_kind(
+        let mut flush = pin!(self.flush_memory());
+        // Armed when it is pending: a memory that is ready at once needs no runtime.
+        let mut timer = None;
+        let flushed = poll_fn(|cx| match caught(|| flush.as_mut().poll(cx)) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending => {
+                let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+                timer.as_mut().poll(cx).map(|()| None)
+            }
+        });
+        let error = match flushed.await {
+            Some(Ok(Ok(()))) => return,
+            Some(Ok(Err(error))) => HookError::new(error),
+            Some(Err(panic)) => HookError::of_kind(FaultKind::Panicked, panic),
+            None => HookError::of_kind(
                 FaultKind::TimedOut,
                 format!("memory was not stored within {limit:?}"),
             ),

@@ -31,6 +31,7 @@ impl Inner {
         if config.is_none() && self.is_unheard() && protocol::start_quietly(self) {
             return Ok(());
         }
+        self.check_made()?;
         let budget = config.as_ref().unwrap_or(own).timeout;
         let Some(claim) = protocol::claim_start(self, budget).await? else { return Ok(()) };
         self.blueprint.started_here();
@@ -44,9 +45,13 @@ impl Inner {
         };
         starting.over = true;
         drop(starting);
+        if result.is_ok() && self.fatal_requested() {
+            self.shutdown(ExitReason::Fatal, None).await;
+            return Err(Error::new(ErrorKind::Startup, "a hook failed fatally at startup"));
+        }
         if result.is_ok() && self.stop_requested() {
             self.shutdown(ExitReason::Completed, None).await;
-            return Err(Error::new(ErrorKind::Startup, "a hook asked for a shutdown at startup"));
+            return Err(stop_at_startup());
         }
         result
     }
@@ -121,7 +126,7 @@ impl Inner {
         }
         let Some(claim) = protocol::try_claim_stop(self, from) else { return };
         if self.is_unheard() && !self.cell.is_held() {
-            protocol::finish_quietly(self, ExitReason::Completed);
+            protocol::finish_quietly(self, self.why(claim.from, ExitReason::Completed));
             return;
         }
         self.finish_detached(claim, ExitReason::Completed);
@@ -153,7 +158,11 @@ impl Inner {
             Ok(Err(error)) => error,
             Err(panic) => HookError::of_kind(FaultKind::Panicked, panic),
         };
-        let failure = HookFailure::new(&"do_shutdown".into(), Point::OnShutdown, &error);
+        self.own_failed(&error);
+    }
+
+    fn own_failed(&self, error: &HookError) {
+        let failure = HookFailure::new(&"do_shutdown".into(), Point::OnShutdown, error);
         tracing::warn!(agent = self.name(), instance = %self.id, "{failure}");
         self.extra().data.failures.lock().push(failure);
     }
@@ -184,6 +193,11 @@ impl Inner {
             }
         }
     }
+}
+
+#[cold]
+pub(crate) fn stop_at_startup() -> Error {
+    Error::new(ErrorKind::Startup, "a hook asked for a shutdown at startup")
 }
 
 #[cold]
@@ -269,10 +283,13 @@ impl Inner {
     ) {
         let extra = self.extra();
         let started = Instant::now();
-        if let Some(own) = own
-            && extra.own_began.swap(false, Ordering::AcqRel)
-        {
-            self.stop_own(own, budget).await;
+        if extra.own_began.swap(false, Ordering::AcqRel) {
+            match own {
+                Some(own) => self.stop_own(own, budget).await,
+                None => self.own_failed(&HookError::new(
+                    "the type is gone, so it was not called; keep its `Arc` until it is shut down",
+                )),
+            }
         }
         let chain = &self.blueprint.chain;
         if chain.has(Point::OnShutdown) && extra.began.load(Ordering::Acquire) {
@@ -332,12 +349,14 @@ impl Drop for Starting<'_> {
 /// is, and the end is recorded as crashed.
 struct Ending {
     inner: Arc<Inner>,
+    /// The type of one's own whose life it is: it has to be there for its `do_shutdown`.
+    _own: Option<Arc<dyn Own>>,
     over: bool,
 }
 
 impl Ending {
     fn new(inner: &Arc<Inner>) -> Self {
-        Self { inner: inner.clone(), over: false }
+        Self { inner: inner.clone(), _own: inner.own(), over: false }
     }
 
     async fn run(mut self, claim: StopClaim, reason: ExitReason, budget: Duration) {

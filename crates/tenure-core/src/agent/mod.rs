@@ -22,6 +22,7 @@ pub use config::{AgentConfig, Limits};
 pub use handle::Agent;
 pub use handle::WeakAgent;
 pub(crate) use inner::{Inner, Label};
+pub(crate) use instance::stop_at_startup;
 pub use registry::{AgentRegistry, Registry};
 pub use request::Request;
 pub(crate) use tools::ToolSet;

@@ -142,6 +142,10 @@ impl<'a> Request<'a> {
         let agent = self.agent;
         let inner = agent.inner();
         let Request { input, options, .. } = self;
+        if inner.cell.is_setting_up() {
+            // A fork would do the setup again.
+            agent.ready().await?;
+        }
         let (input, options) = match crate::drive::claim(inner, input, Some(options)) {
             Ok(turn) => return turn.run().await,
             Err((error, input, options)) => {

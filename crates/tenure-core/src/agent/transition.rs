@@ -155,10 +155,17 @@ impl Inner {
         (turn.map(|turn| turn.run), turn.map(Turn::trace).or_else(|| self.trace()))
     }
 
-    /// Cuts off the hooks of transitions that still run: no time is left for them.
+    /// Cuts off the hooks of transitions that still run, until [`Inner::take_time`].
     pub(crate) fn hurry(&self) {
         if let Some(extra) = self.if_extra() {
             extra.untold.hurry.set();
+        }
+    }
+
+    /// Lets the hooks of transitions have what is left again.
+    pub(crate) fn take_time(&self) {
+        if let Some(extra) = self.if_extra() {
+            extra.untold.hurry.clear();
         }
     }
 }
@@ -195,16 +202,15 @@ impl Telling {
         }
         let untold = &self.inner.extra().untold;
         let started = Instant::now();
-        let patience = left.unwrap_or(self.inner.config().limits.hook);
+        // What is ahead may have as many hooks as there are.
+        let hooks = chain.calls(Point::OnTransition).len() as u32;
+        let patience = left.unwrap_or(self.inner.config().limits.hook.saturating_mul(hooks));
         let first = poll_fn(|cx| match untold.place(self.number, Some(cx.waker())) {
             0 => Poll::Ready(()),
             _ => Poll::Pending,
         });
         if untold.place(self.number, None) > 0 && timeout(patience, first).await.is_err() {
-            // Whoever tells them is not polled any more, or is cut off here.
-            if left.is_some() {
-                untold.hurry.set();
-            }
+            // Whoever tells them is not polled any more, or takes longer than this one has.
             untold.settle(&self.inner, |number| number < self.number);
         }
         let left = left.map_or(Duration::MAX, |left| left.saturating_sub(started.elapsed()));

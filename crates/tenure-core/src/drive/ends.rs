@@ -82,7 +82,7 @@ impl Run {
                 Ok::<_, Phase>(Arrow::new(cell.turn(), Phase::Error))
             });
             if let Ok(Some(telling)) = made {
-                Box::pin(telling.tell(&site, None)).await;
+                Box::pin(telling.tell(&site, Some(inner.config().limits.ends))).await;
             }
         }
         if chain.has(Point::AfterAgent) {
@@ -130,7 +130,7 @@ impl Run {
         {
             let mut site = Site::of_turn(turn);
             site.signal = None;
-            Box::pin(telling.tell(&site, None)).await;
+            Box::pin(telling.tell(&site, Some(turn.inner.config().limits.ends))).await;
         }
     }
 
@@ -177,7 +177,8 @@ impl Run {
         *inner.history.lock() = history.clone();
         inner.charge(turn.usage());
         turn.count(duration, outcome.is_ok());
-        let trace = turn.context().is_some().then(|| turn.trace());
+        let has_context = turn.context().is_some() || inner.context().is_some();
+        let trace = has_context.then(|| turn.trace());
         let failures = std::mem::take(&mut *turn.data.failures.lock());
         let report = TurnReport {
             run: turn.run,

@@ -43,7 +43,10 @@ pub(crate) fn claim(
     };
     let begun = match claimed {
         Ok(begun) => begun,
-        Err(phase) => return Err((Error::not_ready(phase.state(), "ready"), input, options)),
+        Err(phase) => {
+            inner.cell.notify();
+            return Err((Error::not_ready(phase.state(), "ready"), input, options));
+        }
     };
     inner.metrics.took_on();
     inner.signal.clear();

@@ -179,6 +179,10 @@ impl Turn {
     /// idle agent, but the turn is not free yet. Dropping the result tells it where no hook can be
     /// run any more.
     pub(crate) fn settle(&self) -> Option<Telling> {
+        // A turn that came to nothing may not have told its begin.
+        if let Some(rare) = self.if_rare() {
+            drop(rare.begun.lock().take());
+        }
         let made = self.inner.transition(Some(self), |cell| {
             let last = cell.turn();
             if cell.life() != Phase::Idle || last == Phase::Idle {

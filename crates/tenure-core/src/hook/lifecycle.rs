@@ -139,7 +139,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     /// |---|---|
     /// | fires when | the agents of the chat have started |
     /// | may change | context variables |
-    /// | on failure | abort: the chat fails, and `after_chat` runs for every entry passed |
+    /// | on failure | abort: the chat fails, and `after_chat` runs for every entry passed and every one without a `before_chat` |
     /// | on cancel | stops |
     /// | on resume | with a store: not called again once its decision is recorded |
     async fn before_chat(&self, cx: ChatCx<'_>) -> Result<Flow, HookError> {
@@ -150,7 +150,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     ///
     /// | | |
     /// |---|---|
-    /// | fires when | the chat is over, however it ended; exactly once per entry passed |
+    /// | fires when | the chat is over, however it ended; exactly once per entry that was passed or has no `before_chat` |
     /// | may change | context variables |
     /// | on failure | continue: recorded, never changes the outcome |
     /// | on cancel | runs, in the cleanup budget |
@@ -246,7 +246,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
     ///
     /// | | |
     /// |---|---|
-    /// | fires when | the turn is over, however it ended, also if its future was dropped; exactly once per entry passed |
+    /// | fires when | the turn is over, however it ended, also if its future was dropped; exactly once per entry that was passed or has no `before_agent` |
     /// | may change | the output, only if the outcome is ok |
     /// | on failure | continue: recorded as secondary, never changes the outcome |
     /// | on cancel | runs, in the cleanup budget |

@@ -95,7 +95,8 @@ impl LifeCell {
     }
 
     /// Takes the turn of an agent that is up, and looks at life before and after it: before, so that
-    /// the turn of an agent that starts is the starter's alone; after, so that a stop is seen.
+    /// the turn of an agent that starts is the starter's alone; after, so that a stop is seen. Those
+    /// who wait have to be woken, also if it fails: [`LifeCell::notify`].
     #[inline]
     fn take_turn(&self, value: u8) -> Result<(), Phase> {
         match self.life() {
@@ -108,7 +109,7 @@ impl LifeCell {
         match self.life() {
             Phase::Idle => Ok(()),
             other => {
-                self.release_turn();
+                self.turn.store(Phase::Idle as u8, Ordering::SeqCst);
                 Err(other)
             }
         }

@@ -2,8 +2,8 @@
 
 use super::protocol::{self, Lived};
 use super::{LifeCell, Lifecycle, LifecycleConfig, LifecycleMetrics};
-use crate::agent::{Agent, Arrow, Inner};
-use crate::error::Error;
+use crate::agent::{Agent, Arrow, Inner, stop_at_startup};
+use crate::error::{Error, ErrorKind};
 use crate::hook::HookError;
 use crate::outcome::ExitReason;
 use crate::phase::{AgentState, Phase};
@@ -166,7 +166,6 @@ pub fn own_agent<T: ManagedAgent>(own: &Arc<T>) -> Agent {
 #[async_trait]
 impl<T: ManagedAgent> AgentLifecycleProtocol for Arc<T> {
     async fn startup(&self, config: Option<LifecycleConfig>) -> Result<(), Error> {
-        self.lifecycle().check()?;
         AgentLifecycleProtocol::startup(&own_agent(self), config).await
     }
 
@@ -209,9 +208,8 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for Arc<T> {
 #[async_trait]
 impl<T: ManagedAgent> AgentLifecycleProtocol for T {
     async fn startup(&self, config: Option<LifecycleConfig>) -> Result<(), Error> {
-        let life = self.lifecycle();
-        life.check()?;
-        let inner = life.inner();
+        let inner = self.lifecycle().inner();
+        inner.check_made()?;
         if inner.registry().is_some() {
             return Err(Error::invalid(format!(
                 "`{}` registers, so others may use it; hold it in an `Arc`, and call `startup` of that",
@@ -224,10 +222,15 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
             return Ok(());
         };
         inner.blueprint.started_here();
-        let mut borrowed = Borrowed { it: self, owns: true };
+        let mut borrowed = Borrowed { it: self, doing: Borrowing::Start };
         *inner.extra().config.lock() = Some(config.clone());
         let started = protocol::start(&borrowed, claim, &config).await;
-        borrowed.owns = false;
+        borrowed.doing = Borrowing::Nothing;
+        drop(borrowed);
+        if started.is_ok() && (inner.stop_requested() || inner.fatal_requested()) {
+            AgentLifecycleProtocol::shutdown(self, None).await;
+            return Err(stop_at_startup());
+        }
         started
     }
 
@@ -236,10 +239,10 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
         let budget =
             timeout.unwrap_or_else(|| inner.with_lifecycle_config(|config| config.timeout));
         if let Some(claim) = protocol::claim_stop(inner, budget).await {
-            let mut borrowed = Borrowed { it: self, owns: true };
+            let mut borrowed = Borrowed { it: self, doing: Borrowing::Stop };
             let reason = inner.why(claim.from, ExitReason::Completed);
             protocol::finish(&borrowed, claim, reason, budget).await;
-            borrowed.owns = false;
+            borrowed.doing = Borrowing::Nothing;
         }
     }
 
@@ -358,8 +361,15 @@ pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
 /// A type that its caller only borrows, seen by the protocol.
 struct Borrowed<'a, T: ManagedAgent> {
     it: &'a T,
-    /// Whether this call is the one that starts or stops it.
-    owns: bool,
+    doing: Borrowing,
+}
+
+/// What the call is about that borrows a type, and is the one to do it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Borrowing {
+    Start,
+    Stop,
+    Nothing,
 }
 
 impl<T: ManagedAgent> Lived for Borrowed<'_, T> {
@@ -380,25 +390,37 @@ impl<T: ManagedAgent> Lived for Borrowed<'_, T> {
 /// so it rests in the error state, or is over.
 impl<T: ManagedAgent> Drop for Borrowed<'_, T> {
     fn drop(&mut self) {
-        if !self.owns {
-            return;
-        }
         let inner = self.inner();
         let go = |from, to, reason| {
             // Dropping what is to be told tells it to listeners.
             let arrow = Arrow { from, to, reason };
             inner.transition(None, |cell| cell.go(from, to).map(|()| arrow)).is_ok()
         };
-        if inner.cell.is_setting_up() {
-            // It is up; only its setup is not done.
-            go(Phase::Idle, Phase::Error, None);
-            inner.cell.release_turn();
-        } else if !go(Phase::Bootstrapping, Phase::Error, None)
-            && inner.cell.life() == Phase::ShuttingDown
-        {
+        let cut_short = |from, reason| {
             inner.cut_short();
-            inner.set_exit_reason(ExitReason::Forced);
-            go(Phase::ShuttingDown, Phase::Terminated, Some(ExitReason::Forced));
+            inner.set_exit_reason(reason);
+            let _ = from == Phase::ShuttingDown || go(from, Phase::ShuttingDown, None);
+            go(Phase::ShuttingDown, Phase::Terminated, Some(reason));
+        };
+        match self.doing {
+            Borrowing::Nothing => {}
+            Borrowing::Stop => cut_short(Phase::ShuttingDown, ExitReason::Forced),
+            Borrowing::Start => {
+                let dropped =
+                    Error::new(ErrorKind::Startup, "startup was dropped before it was done");
+                let _ = inner.extra().startup_error.set(dropped);
+                if inner.cell.is_setting_up() {
+                    // It is up, only its setup is not done; somebody else may be stopping it.
+                    if inner.cell.life() == Phase::Idle {
+                        cut_short(Phase::Idle, ExitReason::StartupFailed);
+                    }
+                    inner.cell.release_turn();
+                } else if !go(Phase::Bootstrapping, Phase::Error, None)
+                    && inner.extra().rolling_back.get().is_some()
+                {
+                    cut_short(Phase::ShuttingDown, ExitReason::Forced);
+                }
+            }
         }
     }
 }

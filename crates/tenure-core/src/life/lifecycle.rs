@@ -19,7 +19,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// The life of a type of one's own: put it in a field and implement
@@ -35,14 +34,8 @@ pub struct Lifecycle {
     /// What it is made of, until it is used.
     builder: Mutex<Option<AgentBuilder>>,
     context: Option<Arc<ExecutionContext>>,
-    made: OnceLock<Made>,
+    agent: OnceLock<Agent>,
     own: OwnSlot,
-}
-
-struct Made {
-    agent: Agent,
-    /// What is wrong with what it was made of: its startup fails.
-    problem: Option<Error>,
 }
 
 impl Lifecycle {
@@ -50,10 +43,8 @@ impl Lifecycle {
     pub fn new(name: impl Into<String>) -> Self {
         let own = OwnSlot::default();
         let name: Arc<str> = name.into().into();
-        let mut builder = Agent::builder(name).model(OwnModel(own.clone()));
-        // What the type does to stop is bounded by the shutdown alone.
-        builder.config_mut().limits.ends = Duration::MAX;
-        Self { builder: Mutex::new(Some(builder)), context: None, made: OnceLock::new(), own }
+        let builder = Agent::builder(name).model(OwnModel(own.clone()));
+        Self { builder: Mutex::new(Some(builder)), context: None, agent: OnceLock::new(), own }
     }
 
     fn with(self, change: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
@@ -107,40 +98,33 @@ impl Lifecycle {
         self.with(|builder| builder.registry(registry))
     }
 
-    fn made(&self) -> &Made {
-        self.made.get_or_init(|| {
+    /// The agent whose life it is, made when it is first asked for.
+    pub(super) fn agent(&self) -> &Agent {
+        self.agent.get_or_init(|| {
             let builder = self.builder.lock().take().expect("it is taken here, once");
             let name = builder.config().name.clone();
-            let built = builder.build().and_then(|agent| match &self.context {
-                Some(context) => agent.set_context(context.clone()).map(|()| agent),
-                None => Ok(agent),
-            });
-            match built {
-                Ok(agent) => Made { agent, problem: None },
-                Err(problem) => {
-                    let bare = Agent::builder(name).model(OwnModel(self.own.clone())).build();
-                    let bare = bare.or_else(|_| {
-                        Agent::builder("unnamed").model(OwnModel(self.own.clone())).build()
-                    });
-                    let agent = bare.expect("an agent with a name and a model can be built");
-                    Made { agent, problem: Some(problem) }
-                }
+            let agent = builder.build().unwrap_or_else(|problem| self.broken(name, problem));
+            if let Some(context) = &self.context {
+                // It is new; nobody has given it another.
+                let _ = agent.set_context(context.clone());
             }
+            agent
         })
     }
 
-    /// The agent whose life it is.
-    pub(super) fn agent(&self) -> &Agent {
-        &self.made().agent
+    /// An agent that was made of something that cannot be: whoever starts it is told.
+    #[cold]
+    fn broken(&self, name: Arc<str>, problem: Error) -> Agent {
+        let build = |name: Arc<str>| Agent::builder(name).model(OwnModel(self.own.clone())).build();
+        let agent = build(name)
+            .or_else(|_| build("unnamed".into()))
+            .expect("an agent with a name and a model can be built");
+        let _ = agent.inner().extra().problem.set(problem);
+        agent
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
         self.agent().inner()
-    }
-
-    /// Fails if it was made of something that cannot be.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        self.made().problem.clone().map_or(Ok(()), Err)
     }
 
     /// Notes whose life it is, for whoever starts, asks or stops the agent.
@@ -337,8 +321,7 @@ impl BusyGuard<'_> {
     ///
     /// ```
     /// # use async_trait::async_trait;
-    /// # use std::time::Duration;
-    /// # use tenure_core::{Error, ExitReason};
+    /// #     /// # use tenure_core::{Error, ExitReason};
     /// # use tenure_core::hook::HookError;
     /// use tenure_core::life::{AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent};
     ///

@@ -32,6 +32,9 @@ pub(crate) trait Lived: Send + Sync {
     fn tear_down(&self, reason: ExitReason, budget: Duration) -> impl Future<Output = ()> + Send;
 }
 
+/// The record of an end gets this long, however little is left of a shutdown.
+const SHORTEST_RECORD: Duration = Duration::from_secs(5);
+
 /// The time that a startup or a shutdown has, the hooks of its transitions included (G4).
 #[derive(Clone, Copy)]
 pub(crate) struct Budget {
@@ -105,11 +108,11 @@ pub(crate) async fn claim_start(
             ended = Within::Done(cell.phase());
         }
     }
-    match ended {
-        Within::Done(phase) => match inner.if_extra().and_then(|extra| extra.startup_error.get()) {
-            Some(error) if !is_up(phase) => Err(error.clone()),
-            _ => already(phase).map(|()| None),
-        },
+    let cause = inner.if_extra().and_then(|extra| extra.startup_error.get());
+    match (ended, cause) {
+        (Within::Done(phase), _) if is_up(phase) => Ok(None),
+        (_, Some(cause)) => Err(cause.clone()),
+        (Within::Done(phase), None) => already(phase).map(|()| None),
         _ => Err(Error::new(
             ErrorKind::Startup,
             format!("the startup that is under way did not end within {timeout:?}"),
@@ -125,10 +128,10 @@ pub(crate) fn start_quietly(inner: &Inner) -> bool {
     }
     inner.blueprint.started_here();
     inner.metrics.started(Duration::ZERO);
-    // Only who starts moves life from here: a stop waits for it.
-    let _ = inner.cell.go(Phase::Bootstrapping, Phase::Idle);
+    // A stop waits for it, unless it has no time at all.
+    let is_up = inner.cell.go(Phase::Bootstrapping, Phase::Idle).is_ok();
     inner.cell.notify();
-    true
+    is_up
 }
 
 /// Ends a life that was claimed, where there is nothing to tear down and nobody to tell.
@@ -178,6 +181,10 @@ async fn attempts<L: Lived>(
     let signal = &it.inner().signal;
     let attempts = config.attempts();
     for attempt in 1.. {
+        // A shutdown that did not wait any longer may have ended it.
+        if signal.is_set() || it.inner().cell.life() != Phase::Bootstrapping {
+            return Err(interrupted());
+        }
         let left = || budget.left();
         let brought = within(left, Some(signal), pin!(it.bring_up(config, attempt))).await;
         let error = match brought {
@@ -229,11 +236,7 @@ async fn come_up(inner: &Arc<Inner>, budget: &Budget) -> Result<(), Error> {
     if let Ok(telling) = made {
         budget.tell_last(inner, telling).await;
     }
-    if sets_up {
-        inner.metrics.started(budget.since.elapsed());
-        cell.release_turn();
-    }
-    match cell.life() {
+    let result = match cell.life() {
         Phase::ShuttingDown | Phase::Terminated => {
             // A shutdown did not wait any longer, and has taken over.
             let error = interrupted();
@@ -241,7 +244,12 @@ async fn come_up(inner: &Arc<Inner>, budget: &Budget) -> Result<(), Error> {
             Err(error)
         }
         _ => Ok(()),
+    };
+    if sets_up {
+        inner.metrics.started(budget.since.elapsed());
+        cell.release_turn();
     }
+    result
 }
 
 #[cold]
@@ -277,7 +285,11 @@ async fn terminate(inner: &Arc<Inner>, reason: ExitReason, budget: &Budget, took
             budget.tell_last(inner, telling).await;
             inner.metrics.stopped(budget.since.elapsed());
         }
-        inner.recorded_as_ended(reason).await;
+        let left = budget.left().max(SHORTEST_RECORD);
+        if !matches!(within(|| left, None, inner.recorded_as_ended(reason)).await, Within::Done(()))
+        {
+            tracing::error!(agent = inner.name(), "an end was not recorded within {left:?}");
+        }
     }
 }
 
@@ -364,10 +376,14 @@ pub(crate) async fn finish<L: Lived>(
     if from != Phase::Uninitialized {
         if inner.cell.is_held() {
             inner.signal.set();
-            let ended = inner.cell.wait(|_, held| !held);
-            if !matches!(within(|| left, None, ended).await, Within::Done(_)) {
+            let ended = || inner.cell.wait(|_, held| !held);
+            if !matches!(within(|| left / 2, None, ended()).await, Within::Done(_)) {
+                // What a hook of a transition still does is not worth the rest.
                 inner.hurry();
-                reason = ExitReason::Forced;
+                if !matches!(within(|| budget.left(), None, ended()).await, Within::Done(_)) {
+                    reason = ExitReason::Forced;
+                }
+                inner.take_time();
             }
             left = budget.left();
         }

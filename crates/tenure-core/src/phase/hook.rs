@@ -6,6 +6,7 @@ use crate::hook::HookError;
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One side of a transition a hook waits for: one phase, or any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl fmt::Display for PhasePattern {
 /// | | |
 /// |---|---|
 /// | fires when | the agent has moved from a phase that `source` matches to one that `target` matches; it sees the new phase, and runs before the event goes out |
-/// | may change | nothing |
+/// | may change | agent state |
 /// | on failure | the failure is recorded and the agent goes on, always |
 /// | on cancel | it runs |
 /// | on resume | it runs: a transition that happens again is a transition |
@@ -93,6 +94,10 @@ pub trait PhaseHook: Send + Sync + 'static {
     #[doc(alias = "get_order")]
     fn order(&self) -> i32 {
         500
+    }
+    /// How long a call may take; as every hook, 30 s, if it does not say.
+    fn limit(&self) -> Option<Duration> {
+        None
     }
     /// The name under which reports and events show the hook.
     #[doc(alias = "get_name")]

@@ -238,5 +238,21 @@ async fn a_life_made_of_something_impossible_does_not_start() {
     let worker = Worker::new(Lifecycle::new("worker").with_phase_hook(Never));
     let error = worker.startup(None).await.unwrap_err();
     assert!(error.to_string().contains("no agent makes"), "{error}");
+    let worker = Arc::new(worker);
+    let error = own_agent(&worker).startup().await.unwrap_err();
+    assert!(error.to_string().contains("no agent makes"), "{error}");
     assert_eq!((worker.state(), worker.counts()), (AgentState::Uninitialized, [0, 0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_is_dropped_before_its_agent_stops_is_missed() {
+    let worker = Arc::new(Worker::new(Lifecycle::new("worker")));
+    let agent = own_agent(&worker);
+    agent.startup().await.unwrap();
+    drop(worker);
+    assert!(agent.run("hello").await.unwrap_err().to_string().contains("keep its `Arc`"));
+    agent.shutdown().await;
+    let failures = agent.failures();
+    assert_eq!(failures.len(), 1);
+    assert!(failures[0].message.contains("the type is gone"), "{}", failures[0]);
 }

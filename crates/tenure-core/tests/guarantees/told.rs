@@ -190,6 +190,60 @@ async fn g4_a_shutdown_cuts_the_hook_of_a_transition_that_a_turn_waits_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn g4_a_turn_leaves_within_the_time_of_its_ends() {
+    let hangs = On::new(PhasePattern::Any, Phase::Idle, Fault::Hangs);
+    let agent = done(hangs).build().unwrap();
+    agent.startup().await.unwrap();
+    let began = Instant::now();
+    agent.request("go").limit(ms(100)).run().await.unwrap();
+    assert_eq!(began.elapsed(), Duration::from_secs(15));
+    agent.shutdown().await;
+}
+
+/// Has a limit of its own.
+struct Brief(On);
+
+#[async_trait]
+impl PhaseHook for Brief {
+    fn source(&self) -> PhasePattern {
+        self.0.source
+    }
+    fn target(&self) -> PhasePattern {
+        self.0.target
+    }
+    fn limit(&self) -> Option<Duration> {
+        Some(ms(20))
+    }
+    async fn execute(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
+        self.0.execute(cx).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g4_a_phase_hook_may_have_a_limit_of_its_own() {
+    let agent = done(Brief(On::new(Phase::Idle, Phase::Paused, Fault::Hangs))).build().unwrap();
+    agent.startup().await.unwrap();
+    let began = Instant::now();
+    agent.pause().await.unwrap();
+    assert_eq!(began.elapsed(), ms(20));
+    agent.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_for_a_server_waits_for_the_setup_and_does_not_fork() {
+    let hook = On::setup(Fault::After(ms(50)));
+    let begun = hook.begun.clone();
+    let agent = done(hook).build().unwrap();
+    let (started, handled) = tokio::join!(agent.startup(), async {
+        sleep(ms(10)).await;
+        agent.handle("go").await
+    });
+    started.unwrap();
+    handled.unwrap();
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_shutdown_in_the_middle_of_a_slow_hook_is_told_behind_it() {
     let slow = On::every(Fault::After(ms(20)));
     let (told, mut events) = (slow.told.clone(), Events::new());
