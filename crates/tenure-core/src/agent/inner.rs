@@ -80,7 +80,7 @@ pub(crate) struct Extra {
     /// Transitions that have happened and are not told yet.
     pub(crate) untold: Untold,
     /// The type of one's own whose life this is, once it is held in an [`Arc`].
-    pub(crate) own: OnceLock<Weak<dyn Own>>,
+    pub(crate) own: Mutex<Option<Weak<dyn Own>>>,
     /// Whether its `do_startup` was called, and its `do_shutdown` not yet.
     pub(crate) own_began: AtomicBool,
     /// What is wrong with what the life of a type of one's own was made of.

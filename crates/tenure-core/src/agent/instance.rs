@@ -218,6 +218,12 @@ impl Lived for Arc<Inner> {
             return Ok(());
         }
         let own = self.own();
+        if own.is_none() && self.extra().own.lock().is_some() {
+            return Err(Error::new(
+                ErrorKind::Startup,
+                "the type that this agent is made of is gone; keep its `Arc` until it is shut down",
+            ));
+        }
         self.bring_up_with(own.as_deref(), config, attempt).await
     }
 
@@ -231,8 +237,8 @@ impl Lived for Arc<Inner> {
 
 impl Inner {
     /// The type of one's own whose life this is, if it is one's and held in an [`Arc`].
-    fn own(&self) -> Option<Arc<dyn Own>> {
-        self.if_extra()?.own.get()?.upgrade()
+    pub(crate) fn own(&self) -> Option<Arc<dyn Own>> {
+        self.if_extra()?.own.lock().as_ref()?.upgrade()
     }
 
     /// One attempt to start, with what `own` adds to it.

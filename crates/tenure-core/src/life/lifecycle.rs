@@ -48,8 +48,16 @@ impl Lifecycle {
     }
 
     fn with(self, change: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
-        let builder = self.builder.lock().take().map(change);
-        *self.builder.lock() = builder;
+        let taken = self.builder.lock().take();
+        match taken {
+            Some(builder) => *self.builder.lock() = Some(change(builder)),
+            None => {
+                let problem = Error::invalid(
+                    "a life was given something after it was used; give it everything first",
+                );
+                let _ = self.inner().extra().problem.set(problem);
+            }
+        }
         self
     }
 
@@ -130,8 +138,7 @@ impl Lifecycle {
     /// Notes whose life it is, for whoever starts, asks or stops the agent.
     pub(super) fn bind(&self, own: Weak<dyn Own>) {
         self.own.set(own.clone());
-        // The same type each time: there is one.
-        let _ = self.inner().extra().own.set(own);
+        *self.inner().extra().own.lock() = Some(own);
     }
 
     /// Its id, unique for ever.
@@ -262,6 +269,10 @@ fn tell_detached(
             inner.blueprint.run_detached(async move {
                 telling.tell(&Site::of_instance(&told, 1), None).await;
                 drop(then);
+                // A type that is only borrowed is shut down by its owner.
+                if told.stop_requested() && told.own().is_some() {
+                    told.shutdown(ExitReason::Completed, None).await;
+                }
             });
         }
         telling => {

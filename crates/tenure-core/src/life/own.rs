@@ -5,8 +5,9 @@ use crate::BoxFuture;
 use crate::context::ModelCx;
 use crate::hook::HookError;
 use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use crate::sync::Mutex;
 use async_trait::async_trait;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What an agent asks of the type whose life it is.
@@ -38,12 +39,11 @@ impl<T: ManagedAgent> Own for T {
 
 /// Where the type is, once it is held in an [`Arc`]. Weak, because the type holds the agent.
 #[derive(Clone, Default)]
-pub(super) struct OwnSlot(Arc<OnceLock<Weak<dyn Own>>>);
+pub(super) struct OwnSlot(Arc<Mutex<Option<Weak<dyn Own>>>>);
 
 impl OwnSlot {
     pub(super) fn set(&self, own: Weak<dyn Own>) {
-        // The same type each time: there is one.
-        let _ = self.0.set(own);
+        *self.0.lock() = Some(own);
     }
 }
 
@@ -61,7 +61,8 @@ impl Model for OwnModel {
         request: &ModelRequest,
         _cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        let Some(own) = self.0.0.get().and_then(Weak::upgrade) else {
+        let own = self.0.0.lock().as_ref().and_then(Weak::upgrade);
+        let Some(own) = own else {
             return Err(ModelError::new(
                 ModelErrorKind::Other,
                 "the type that this agent is made of is not there any more, or is not held in an \

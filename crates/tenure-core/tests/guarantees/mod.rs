@@ -4,6 +4,7 @@
 mod bad_input;
 mod children;
 mod contract;
+mod corners;
 mod endings;
 mod g1_table;
 mod lifecycle;
