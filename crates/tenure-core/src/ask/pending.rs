@@ -340,7 +340,7 @@ async fn wait_here(
             None => pending().await,
         }
     });
-    poll_fn(|task| {
+    let result = poll_fn(|task| {
         if let Poll::Ready(Ok(answer)) = given.as_mut().poll(task) {
             return Poll::Ready(Ok(answer));
         }
@@ -382,7 +382,12 @@ async fn wait_here(
             _ => Poll::Pending,
         }
     })
-    .await
+    .await;
+    // Told before the chat goes on. What is kept may still be answered elsewhere.
+    if result.is_ok() || !keeps {
+        standing.ended(&result);
+    }
+    result
 }
 
 /// A question is closed however the wait for it ends.

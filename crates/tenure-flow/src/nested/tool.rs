@@ -41,7 +41,7 @@ impl FlowTool {
             (None, None) => cx.instance_id().to_string(),
         };
         // The turns of one instance are numbered, so the same script gives the same ids.
-        let number = cx.agent().metrics().total_requests + 1;
+        let number = cx.agent().metrics().total_requests;
         let context = match cx.context() {
             Some(context) => child_context(context, cx.agent_name()),
             None => child_context(&ExecutionContext::unique(), cx.agent_name()),
