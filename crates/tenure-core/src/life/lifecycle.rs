@@ -332,7 +332,8 @@ impl BusyGuard<'_> {
     ///
     /// ```
     /// # use async_trait::async_trait;
-    /// #     /// # use tenure_core::{Error, ExitReason};
+    /// # use std::time::Duration;
+    /// # use tenure_core::{Error, ExitReason};
     /// # use tenure_core::hook::HookError;
     /// use tenure_core::life::{AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent};
     ///
