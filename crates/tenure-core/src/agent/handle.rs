@@ -76,7 +76,7 @@ impl Agent {
 
     /// The state it is in.
     ///
-    /// While the hooks of `bootstrapping -> idle` run it is ready to whoever looks, but takes no
+    /// While the hooks of `bootstrapping -> idle` run it reads as ready, but takes no
     /// request: [`Agent::ready`] waits for them.
     #[doc(alias = "get_state")]
     #[doc(alias = "initialized")]

@@ -417,7 +417,7 @@ impl Inner {
             && self.blueprint.registry.is_none()
     }
 
-    /// Whether besides nobody is told.
+    /// Whether it is quiet, and no listener is told either.
     #[inline]
     pub(crate) fn is_unheard(&self) -> bool {
         self.is_quiet() && !self.is_watched()

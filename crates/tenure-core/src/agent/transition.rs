@@ -1,8 +1,8 @@
 //! Transitions of an instance, told in the order in which they happened: to hooks, then to listeners.
 //!
 //! A transition is made and queued under one lock ([`Inner::transition`]), so the order of the queue is the
-//! order of the moves, whoever made them: the turn, the starter, an operator, a stop. Telling waits
-//! for those ahead. An instance without hooks on transitions that nobody watches has no queue.
+//! order of the moves, by any mover: the turn, the starter, an operator, a stop. Telling waits
+//! for those ahead. An instance without hooks on transitions and without listeners has no queue.
 
 use super::Inner;
 use crate::BoxFuture;

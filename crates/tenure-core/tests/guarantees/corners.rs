@@ -2,6 +2,7 @@
 
 use crate::guarantees::support::{Events, Says, agent};
 use async_trait::async_trait;
+use serde_json::Value;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,14 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tenure_core::agent::{AgentRegistry, Registry};
-use tenure_core::context::PhaseCx;
+use tenure_core::context::{ExecutionContext, PhaseCx};
 use tenure_core::hook::{self, HookError};
 use tenure_core::life::{
     AgentLifecycleProtocol, Lifecycle, LifecycleConfig, ManagedAgent, own_agent,
 };
 use tenure_core::memory::InMemory;
 use tenure_core::phase::{AgentState, Phase, PhaseHook, PhasePattern};
-use tenure_core::{ErrorKind, ExitReason};
+use tenure_core::step::{MemoryStepLog, ScopeRecord, StepKey, StepLog, Steps};
+use tenure_core::{BoxFuture, Error, ErrorKind, ExitReason, RunId};
 use tokio::time::{Instant, sleep, timeout};
 
 const fn ms(millis: u64) -> Duration {
@@ -291,6 +293,59 @@ async fn a_type_is_a_tool_of_another_agent_and_may_be_held_anew() {
     let gone = own_agent(&own);
     drop(own);
     assert!(gone.startup().await.unwrap_err().to_string().contains("is gone"));
+}
+
+/// A log in which no scope begins: it refuses, or never answers.
+struct NoBegin {
+    steps: MemoryStepLog,
+    hangs: bool,
+}
+
+impl StepLog for NoBegin {
+    fn step<'a>(
+        &'a self,
+        key: StepKey,
+        effect: BoxFuture<'a, Result<Value, Error>>,
+    ) -> BoxFuture<'a, Result<Value, Error>> {
+        self.steps.step(key, effect)
+    }
+
+    fn run_id(&self) -> RunId {
+        self.steps.run_id()
+    }
+
+    fn begin<'a>(&'a self, _scope: ScopeRecord) -> BoxFuture<'a, Result<(), Error>> {
+        if self.hangs {
+            return Box::pin(pending());
+        }
+        Box::pin(async { Err(Error::invalid("the disk is full")) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_never_told_its_begin_holds_up_nothing() {
+    for hangs in [true, false] {
+        let agent = agent("agent", Says::Done)
+            .phase_hook(On::new(PhasePattern::Any, Phase::Idle, ms(1)))
+            .build()
+            .unwrap();
+        agent.startup().await.unwrap();
+        let log = NoBegin { steps: MemoryStepLog::new(), hangs };
+        let began = Instant::now();
+        let run = agent.request("go").recorded(&Steps::new(Arc::new(log))).run();
+        assert!(!matches!(timeout(ms(5), run).await, Ok(Ok(_))));
+        agent.ready().await.unwrap();
+        assert!(began.elapsed() < ms(100), "hangs: {hangs}, {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_has_the_trace_of_the_context_of_its_agent() {
+    let agent = agent("agent", Says::Done).build().unwrap();
+    agent.set_context(ExecutionContext::new("trace-1")).unwrap();
+    agent.startup().await.unwrap();
+    assert_eq!(agent.run("go").await.unwrap().trace_id(), "trace-1");
+    agent.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
