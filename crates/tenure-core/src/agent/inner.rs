@@ -26,7 +26,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 /// One live agent. Small, because there may be many; what few of them need is in [`Extra`].
 pub(crate) struct Inner {
@@ -88,8 +88,6 @@ pub(crate) struct Extra {
     /// Why the startup failed, for those who waited for it.
     pub(crate) startup_error: OnceLock<Error>,
     pub(crate) registered: AtomicBool,
-    /// Since when a failed start is being undone.
-    pub(crate) rolling_back: OnceLock<Instant>,
     pub(crate) config: Mutex<Option<LifecycleConfig>>,
     pub(crate) context: OnceLock<Arc<ExecutionContext>>,
     /// Where the life of the instance is recorded, if it is part of a recorded run.

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{Entry, FaultKind, HookError, HookFailure, Point};
 use crate::kernel::{Ends, Sequence, Site, caught, sequence};
-use crate::life::protocol::{self, Budget, Lived, StopClaim};
+use crate::life::protocol::{self, Lived, RollBack, StopClaim};
 use crate::life::{LifecycleConfig, Own};
 use crate::outcome::ExitReason;
 use crate::phase::{IllegalTransition, Phase};
@@ -108,12 +108,16 @@ impl Inner {
         if self.is_unheard() && !self.cell.is_held() {
             protocol::finish_quietly(self, reason);
         } else {
-            let ending = Ending::new(self).run(claim, reason, budget);
-            match Handle::try_current() {
-                // The hooks of the last transition have run when this returns.
-                Ok(_) => drop(self.blueprint.tracker.spawn(ending).await),
-                Err(_) => ending.await,
-            }
+            self.on_tracker(Ending::new(self).run(claim, reason, budget)).await;
+        }
+    }
+
+    /// Runs the end of a life, which goes on by itself if the caller stops waiting.
+    async fn on_tracker(&self, ending: impl Future<Output = ()> + Send + 'static) {
+        match Handle::try_current() {
+            // The hooks of the last transition have run when this returns.
+            Ok(_) => drop(self.blueprint.tracker.spawn(ending).await),
+            Err(_) => ending.await,
         }
     }
 
@@ -233,6 +237,10 @@ impl Lived for Arc<Inner> {
             self.tear_down_with(own.as_deref(), reason, budget).await;
         }
     }
+
+    async fn roll_back(&self, rollback: RollBack) {
+        self.on_tracker(Ending::new(self).roll_back(rollback)).await;
+    }
 }
 
 impl Inner {
@@ -322,7 +330,8 @@ impl Inner {
     }
 }
 
-/// A startup whose future is dropped half way is rolled back on the tracker.
+/// A startup whose future is dropped half way is rolled back on the tracker. A roll-back that has
+/// begun is there already.
 struct Starting<'a> {
     inner: &'a Arc<Inner>,
     over: bool,
@@ -345,8 +354,6 @@ impl Drop for Starting<'_> {
         }
         if let Some(claim) = claim {
             inner.finish_detached(claim, ExitReason::StartupFailed);
-        } else if let Some(since) = inner.extra().rolling_back.get() {
-            inner.blueprint.run_detached(Ending::new(inner).roll_back(*since));
         }
     }
 }
@@ -370,9 +377,8 @@ impl Ending {
         self.over = true;
     }
 
-    async fn roll_back(mut self, since: Instant) {
-        let whole = self.inner.with_lifecycle_config(|config| config.timeout);
-        protocol::roll_back(&self.inner, Budget { since, whole }).await;
+    async fn roll_back(mut self, rollback: RollBack) {
+        rollback.run(&self.inner).await;
         self.over = true;
     }
 }

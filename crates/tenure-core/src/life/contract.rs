@@ -1,6 +1,6 @@
 //! The contract as traits.
 
-use super::protocol::{self, Lived};
+use super::protocol::{self, Lived, RollBack};
 use super::{LifeCell, Lifecycle, LifecycleConfig, LifecycleMetrics};
 use crate::agent::{Agent, Arrow, Inner, stop_at_startup};
 use crate::error::{Error, ErrorKind};
@@ -13,9 +13,10 @@ use serde_json::Value;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// What every agent promises, whoever wrote it.
 #[async_trait]
@@ -222,7 +223,7 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
             return Ok(());
         };
         inner.blueprint.started_here();
-        let mut borrowed = Borrowed { it: self, doing: Borrowing::Start };
+        let mut borrowed = Borrowed { it: self, doing: Borrowing::Start, stops: OnceLock::new() };
         *inner.extra().config.lock() = Some(config.clone());
         let started = protocol::start(&borrowed, claim, &config).await;
         borrowed.doing = Borrowing::Nothing;
@@ -239,7 +240,8 @@ impl<T: ManagedAgent> AgentLifecycleProtocol for T {
         let budget =
             timeout.unwrap_or_else(|| inner.with_lifecycle_config(|config| config.timeout));
         if let Some(claim) = protocol::claim_stop(inner, budget).await {
-            let mut borrowed = Borrowed { it: self, doing: Borrowing::Stop };
+            let stops = Instant::now().into();
+            let mut borrowed = Borrowed { it: self, doing: Borrowing::Stop, stops };
             let reason = inner.why(claim.from, ExitReason::Completed);
             protocol::finish(&borrowed, claim, reason, budget).await;
             borrowed.doing = Borrowing::Nothing;
@@ -362,6 +364,8 @@ pub(crate) async fn wait_ready(cell: &LifeCell) -> Result<(), Error> {
 struct Borrowed<'a, T: ManagedAgent> {
     it: &'a T,
     doing: Borrowing,
+    /// Since when the call ends the life, if it does.
+    stops: OnceLock<Instant>,
 }
 
 /// What the call is about that borrows a type, and is the one to do it.
@@ -384,6 +388,12 @@ impl<T: ManagedAgent> Lived for Borrowed<'_, T> {
     async fn tear_down(&self, reason: ExitReason, budget: Duration) {
         self.inner().tear_down_with(Some(self.it), reason, budget).await;
     }
+
+    async fn roll_back(&self, rollback: RollBack) {
+        // There is one roll-back in a life.
+        let _ = self.stops.set(rollback.since());
+        rollback.run(self).await;
+    }
 }
 
 /// What becomes of a life whose start or stop was dropped half way: nobody is left to run the rest,
@@ -397,10 +407,25 @@ impl<T: ManagedAgent> Drop for Borrowed<'_, T> {
             inner.transition(None, |cell| cell.go(from, to).map(|()| arrow)).is_ok()
         };
         let cut_short = |from, reason| {
-            inner.cut_short();
-            inner.set_exit_reason(reason);
-            let _ = from == Phase::ShuttingDown || go(from, Phase::ShuttingDown, None);
-            go(Phase::ShuttingDown, Phase::Terminated, Some(reason));
+            let took = self.stops.get().map_or(Duration::ZERO, Instant::elapsed);
+            inner.metrics.stopped(took);
+            let mut reason = reason;
+            match inner.exit_reason() {
+                // It was over but for its last hook, and its reason has been seen.
+                Some(known) => reason = known,
+                None => {
+                    inner.cut_short();
+                    inner.set_exit_reason(reason);
+                    let _ = from == Phase::ShuttingDown || go(from, Phase::ShuttingDown, None);
+                    go(Phase::ShuttingDown, Phase::Terminated, Some(reason));
+                }
+            }
+            if inner.steps().is_some() {
+                let over = inner.clone();
+                inner.blueprint.run_detached(async move {
+                    protocol::record_end(&over, reason, Duration::ZERO).await;
+                });
+            }
         };
         match self.doing {
             Borrowing::Nothing => {}
@@ -416,7 +441,7 @@ impl<T: ManagedAgent> Drop for Borrowed<'_, T> {
                     }
                     inner.cell.release_turn();
                 } else if !go(Phase::Bootstrapping, Phase::Error, None)
-                    && inner.extra().rolling_back.get().is_some()
+                    && self.stops.get().is_some()
                 {
                     cut_short(Phase::ShuttingDown, ExitReason::Forced);
                 }

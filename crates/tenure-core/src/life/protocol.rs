@@ -30,6 +30,9 @@ pub(crate) trait Lived: Send + Sync {
     /// Undoes what was brought up, and has so long for it. It never fails; what goes wrong is
     /// recorded.
     fn tear_down(&self, reason: ExitReason, budget: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Ends a failed start: [`RollBack::run`], wherever that has to go on if the start is dropped.
+    fn roll_back(&self, rollback: RollBack) -> impl Future<Output = ()> + Send;
 }
 
 /// The record of an end gets this long, however little is left of a shutdown.
@@ -37,9 +40,9 @@ const SHORTEST_RECORD: Duration = Duration::from_secs(5);
 
 /// The time that a startup or a shutdown has, the hooks of its transitions included (G4).
 #[derive(Clone, Copy)]
-pub(crate) struct Budget {
-    pub(crate) since: Instant,
-    pub(crate) whole: Duration,
+struct Budget {
+    since: Instant,
+    whole: Duration,
 }
 
 impl Budget {
@@ -161,10 +164,8 @@ pub(crate) async fn start<L: Lived>(
     let _ = inner.extra().startup_error.set(error.clone());
     if config.cleanup_on_error || inner.signal.is_set() {
         let budget = Budget::new(config.timeout);
-        let _ = inner.extra().rolling_back.set(budget.since);
         if let Ok(telling) = go(inner, Phase::Bootstrapping, Phase::ShuttingDown) {
-            budget.tell_first(inner, telling).await;
-            roll_back(it, budget).await;
+            it.roll_back(RollBack { budget, telling }).await;
         }
     } else if let Ok(telling) = go(inner, Phase::Bootstrapping, Phase::Error) {
         budget.tell_last(inner, telling).await;
@@ -257,10 +258,26 @@ fn interrupted() -> Error {
     Error::new(ErrorKind::Startup, "startup was interrupted by a shutdown")
 }
 
-/// Ends a failed start that is shutting down already.
-pub(crate) async fn roll_back<L: Lived>(it: &L, budget: Budget) {
-    undo(it, budget.left()).await;
-    terminate(it.inner(), ExitReason::StartupFailed, &budget, budget.since.elapsed()).await;
+/// The end of a failed start that is shutting down already.
+pub(crate) struct RollBack {
+    budget: Budget,
+    /// The transition to shutting down, which is still to be told.
+    telling: Option<Telling>,
+}
+
+impl RollBack {
+    /// When it began.
+    pub(crate) fn since(&self) -> Instant {
+        self.budget.since
+    }
+
+    /// Undoes what was brought up, and terminates.
+    pub(crate) async fn run<L: Lived>(self, it: &L) {
+        let Self { budget, telling } = self;
+        budget.tell_first(it.inner(), telling).await;
+        undo(it, budget.left()).await;
+        terminate(it.inner(), ExitReason::StartupFailed, &budget, budget.since.elapsed()).await;
+    }
 }
 
 async fn undo<L: Lived>(it: &L, budget: Duration) {
@@ -285,11 +302,16 @@ async fn terminate(inner: &Arc<Inner>, reason: ExitReason, budget: &Budget, took
             budget.tell_last(inner, telling).await;
             inner.metrics.stopped(budget.since.elapsed());
         }
-        let left = budget.left().max(SHORTEST_RECORD);
-        if !matches!(within(|| left, None, inner.recorded_as_ended(reason)).await, Within::Done(()))
-        {
-            tracing::error!(agent = inner.name(), "an end was not recorded within {left:?}");
-        }
+        record_end(inner, reason, budget.left()).await;
+    }
+}
+
+/// Puts on record that a life is over.
+pub(crate) async fn record_end(inner: &Inner, reason: ExitReason, left: Duration) {
+    let left = left.max(SHORTEST_RECORD);
+    let recorded = within(|| left, None, inner.recorded_as_ended(reason)).await;
+    if !matches!(recorded, Within::Done(())) {
+        tracing::error!(agent = inner.name(), "an end was not recorded within {left:?}");
     }
 }
 

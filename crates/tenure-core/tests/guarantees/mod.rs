@@ -5,6 +5,7 @@ mod bad_input;
 mod children;
 mod contract;
 mod corners;
+mod dropped;
 mod endings;
 mod g1_table;
 mod lifecycle;
