@@ -111,6 +111,10 @@ pub trait ManagedAgent: Send + Sync + 'static {
     }
 
     /// Who owns `key`.
+    ///
+    /// Once the type is an agent ([`own_agent`]), this counts for every write of its state and its
+    /// memory: by the agent, its hooks and its clones. The hooks of a type that is only borrowed
+    /// cannot ask it; for them counts what [`Lifecycle::with_ownership`] declares.
     fn owner_of(&self, key: &str) -> StateOwnership {
         self.lifecycle().owner(key)
     }

@@ -42,8 +42,7 @@ impl Lifecycle {
     /// A life that has not begun.
     pub fn new(name: impl Into<String>) -> Self {
         let own = OwnSlot::default();
-        let name: Arc<str> = name.into().into();
-        let builder = Agent::builder(name).model(OwnModel(own.clone()));
+        let builder = builder(name.into().into(), &own);
         Self { builder: Mutex::new(Some(builder)), context: None, agent: OnceLock::new(), own }
     }
 
@@ -70,6 +69,7 @@ impl Lifecycle {
     /// Who owns which key.
     #[must_use]
     pub fn with_ownership(self, ownership: Ownership) -> Self {
+        let ownership = ownership.asking(self.own.clone());
         self.with(|builder| builder.ownership(ownership))
     }
 
@@ -123,9 +123,9 @@ impl Lifecycle {
     /// An agent that was made of something that cannot be: whoever starts it is told.
     #[cold]
     fn broken(&self, name: Arc<str>, problem: Error) -> Agent {
-        let build = |name: Arc<str>| Agent::builder(name).model(OwnModel(self.own.clone())).build();
-        let agent = build(name)
-            .or_else(|_| build("unnamed".into()))
+        let agent = builder(name, &self.own)
+            .build()
+            .or_else(|_| builder("unnamed".into(), &self.own).build())
             .expect("an agent with a name and a model can be built");
         let _ = agent.inner().extra().problem.set(problem);
         agent
@@ -171,9 +171,9 @@ impl Lifecycle {
         self.agent().failures()
     }
 
-    /// Who owns `key`.
+    /// Who owns `key`, as [`Lifecycle::with_ownership`] declares it, or by default.
     pub fn owner(&self, key: &str) -> StateOwnership {
-        self.agent().owns_state(key)
+        self.inner().blueprint.ownership.declared_owner(key)
     }
 
     /// A value that the agent owns or shares.
@@ -254,6 +254,12 @@ impl Lifecycle {
         let wanted: Vec<_> = states.iter().map(|state| state.as_str()).collect();
         Err(Error::not_ready_alone(state, &wanted.join(" or ")))
     }
+}
+
+/// An agent whose work is done by the type in `own`, and whose state the type has a say in.
+fn builder(name: Arc<str>, own: &OwnSlot) -> AgentBuilder {
+    let ownership = Ownership::new().asking(own.clone());
+    Agent::builder(name).model(OwnModel(own.clone())).ownership(ownership)
 }
 
 /// Tells a transition of a request, in the background if it has hooks, and then does the rest.

@@ -19,4 +19,4 @@ pub use contract::{AgentLifecycleProtocol, ManagedAgent, agent_lifecycle, own_ag
 pub use lifecycle::{BusyGuard, Lifecycle};
 pub use metrics::LifecycleMetrics;
 pub(crate) use metrics::Metrics;
-pub(crate) use own::Own;
+pub(crate) use own::{Own, OwnSlot};

@@ -5,8 +5,10 @@ use crate::BoxFuture;
 use crate::context::ModelCx;
 use crate::hook::HookError;
 use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+use crate::state::StateOwnership;
 use crate::sync::Mutex;
 use async_trait::async_trait;
+use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub(crate) trait Own: Send + Sync {
     ) -> BoxFuture<'a, Result<(), HookError>>;
     fn do_shutdown(&self, timeout: Duration) -> BoxFuture<'_, Result<(), HookError>>;
     fn process<'a>(&'a self, request: &'a str) -> BoxFuture<'a, Result<String, HookError>>;
+    fn owner_of(&self, key: &str) -> StateOwnership;
 }
 
 impl<T: ManagedAgent> Own for T {
@@ -35,15 +38,34 @@ impl<T: ManagedAgent> Own for T {
     fn process<'a>(&'a self, request: &'a str) -> BoxFuture<'a, Result<String, HookError>> {
         ManagedAgent::process(self, request)
     }
+
+    fn owner_of(&self, key: &str) -> StateOwnership {
+        ManagedAgent::owner_of(self, key)
+    }
 }
 
 /// Where the type is, once it is held in an [`Arc`]. Weak, because the type holds the agent.
 #[derive(Clone, Default)]
-pub(super) struct OwnSlot(Arc<Mutex<Option<Weak<dyn Own>>>>);
+pub(crate) struct OwnSlot(Arc<Mutex<Option<Weak<dyn Own>>>>);
 
 impl OwnSlot {
     pub(super) fn set(&self, own: Weak<dyn Own>) {
         *self.0.lock() = Some(own);
+    }
+
+    fn get(&self) -> Option<Arc<dyn Own>> {
+        self.0.lock().as_ref().and_then(Weak::upgrade)
+    }
+
+    /// Who owns `key`, if the type is there to be asked.
+    pub(crate) fn owner_of(&self, key: &str) -> Option<StateOwnership> {
+        self.get().map(|own| own.owner_of(key))
+    }
+}
+
+impl fmt::Debug for OwnSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnSlot").field("is_there", &self.get().is_some()).finish()
     }
 }
 
@@ -61,8 +83,7 @@ impl Model for OwnModel {
         request: &ModelRequest,
         _cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
-        let own = self.0.0.lock().as_ref().and_then(Weak::upgrade);
-        let Some(own) = own else {
+        let Some(own) = self.0.get() else {
             return Err(ModelError::new(
                 ModelErrorKind::Other,
                 "the type that this agent is made of is not there any more, or is not held in an \

@@ -1,6 +1,7 @@
 //! The owners, and the rule that finds the owner of a key.
 
 use super::Reducer;
+use crate::life::OwnSlot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,6 +76,8 @@ impl std::error::Error for StateViolation {}
 pub struct Ownership {
     declared: BTreeMap<String, StateOwnership>,
     shared: BTreeMap<String, Reducer>,
+    /// The type of one's own whose state it is, which is asked first.
+    own: Option<OwnSlot>,
 }
 
 impl Ownership {
@@ -99,8 +102,20 @@ impl Ownership {
         self
     }
 
+    /// Has a type of one's own say who owns what, once it is held in an [`Arc`](std::sync::Arc).
+    pub(crate) fn asking(mut self, own: OwnSlot) -> Self {
+        self.own = Some(own);
+        self
+    }
+
     /// Who owns `key`.
     pub fn owner(&self, key: &str) -> StateOwnership {
+        let own = self.own.as_ref().and_then(|own| own.owner_of(key));
+        own.unwrap_or_else(|| self.declared_owner(key))
+    }
+
+    /// Who owns `key`, whatever a type of one's own says.
+    pub(crate) fn declared_owner(&self, key: &str) -> StateOwnership {
         if let Some(owner) = self.declared.get(key) {
             return *owner;
         }

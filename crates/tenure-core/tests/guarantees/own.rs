@@ -90,6 +90,77 @@ async fn g9_an_owner_that_the_type_names_itself_counts_for_writes_too() {
     worker.set_state("trace_id", 1.into()).unwrap_err();
 }
 
+/// What an agent of the type may write, wherever the write comes from.
+type Writes = Vec<(&'static str, Result<(), StateOwnership>)>;
+
+fn owner_named(written: Result<(), Error>) -> Result<(), StateOwnership> {
+    written.map_err(|error| error.state_violation().unwrap().owner)
+}
+
+/// Writes what the type says is its own, and what it says is not.
+struct Writer(Arc<Mutex<Writes>>);
+
+#[async_trait]
+impl PhaseHook for Writer {
+    fn source(&self) -> PhasePattern {
+        Phase::Bootstrapping.into()
+    }
+
+    fn target(&self) -> PhasePattern {
+        Phase::Idle.into()
+    }
+
+    async fn execute(&self, cx: PhaseCx<'_>) -> Result<(), HookError> {
+        let mut writes = self.0.lock().unwrap();
+        for key in ["history", "mine", "trace_id"] {
+            writes.push((key, owner_named(cx.set_state(key, 1))));
+            writes.push((key, owner_named(cx.keep_state(key, 2))));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g9_an_owner_that_the_type_names_itself_counts_wherever_the_write_comes_from() {
+    let (writes, memory) = (Arc::<Mutex<Writes>>::default(), InMemory::new());
+    let life = Lifecycle::new("worker")
+        .with_memory(memory.clone())
+        .with_phase_hook(Writer(Arc::clone(&writes)));
+    let worker = Arc::new(Worker::new(life));
+    let agent = own_agent(&worker);
+    let expected = [
+        ("history", Ok(())),
+        ("mine", Err(StateOwnership::Memory)),
+        ("trace_id", Err(StateOwnership::Orchestrator)),
+    ];
+    agent.startup().await.unwrap();
+    let of_hooks: Writes = expected.iter().flat_map(|write| [*write, *write]).collect();
+    assert_eq!(std::mem::take(&mut *writes.lock().unwrap()), of_hooks, "hooks");
+    let clone = agent.spawn_detached_instance(None).await.unwrap();
+    assert_eq!(*writes.lock().unwrap(), of_hooks, "hooks of a clone");
+    for (key, expected) in expected {
+        assert_eq!(owner_named(agent.set_state(key, 3)), expected, "the agent: {key}");
+        assert_eq!(owner_named(clone.set_state(key, 3)), expected, "a clone: {key}");
+        assert_eq!(owner_named(worker.set_state(key, 3.into())), expected, "the type: {key}");
+        assert_eq!(agent.owns_state(key), expected.err().unwrap_or_default(), "{key}");
+    }
+    assert_eq!(worker.life.owner("history"), StateOwnership::Memory, "what the life declares");
+    agent.memory().unwrap().update("mine", "kept").expect("the type says that it is memory's");
+    agent.memory().unwrap().update("history", "kept").unwrap_err();
+    clone.shutdown().await;
+    agent.shutdown().await;
+    assert_eq!(memory.load("worker").await.unwrap()["mine"], "kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g9_where_the_type_is_gone_its_life_says_who_owns_what() {
+    let worker = Arc::new(Worker::new(Lifecycle::new("worker")));
+    let agent = own_agent(&worker);
+    drop(worker);
+    assert_eq!(agent.owns_state("history"), StateOwnership::Memory);
+    agent.set_state("mine", 1).unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_fatal_error_in_a_request_shuts_the_type_down_at_once() {
     let mut events = Events::new();
