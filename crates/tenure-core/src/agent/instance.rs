@@ -124,8 +124,15 @@ impl Inner {
     /// Nobody holds the agent any more.
     pub(crate) fn last_handle_dropped(self: &Arc<Self>) {
         let from = self.cell.life();
-        let resting = matches!(from, Phase::Idle | Phase::Paused | Phase::Error);
-        if !resting {
+        let has_to_end = match from {
+            Phase::Idle | Phase::Paused | Phase::Error => true,
+            // It was never started, but its owner may have acquired something for it.
+            Phase::Uninitialized => {
+                self.if_extra().is_some_and(|extra| !extra.resources.is_empty())
+            }
+            _ => false,
+        };
+        if !has_to_end {
             return;
         }
         let Some(claim) = protocol::try_claim_stop(self, from) else { return };
@@ -175,6 +182,15 @@ impl Inner {
     pub(crate) fn cut_short(&self) {
         tracing::warn!(agent = self.name(), instance = %self.id, "shutdown was cut short");
         self.release_now();
+    }
+
+    /// Releases everything, last to first, deregisters, and clears the state.
+    pub(crate) async fn release_all(&self) {
+        if let Some(extra) = self.if_extra() {
+            let limit = self.config().limits.release;
+            self.leaked(extra.resources.release_all(self.name(), limit).await);
+            self.release_now();
+        }
     }
 
     /// Releases what can be released without waiting.
@@ -325,8 +341,7 @@ impl Inner {
             // What is acquired has to be released also if memory takes its time.
             self.flush_memory_within(budget.saturating_sub(started.elapsed()) / 2).await;
         }
-        self.leaked(extra.resources.release_all(self.name(), self.config().limits.release).await);
-        self.release_now();
+        self.release_all().await;
     }
 }
 

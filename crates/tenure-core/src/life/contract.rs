@@ -27,8 +27,8 @@ pub trait AgentLifecycleProtocol: Send + Sync {
     /// A terminated agent cannot be started again.
     async fn startup(&self, config: Option<LifecycleConfig>) -> Result<(), Error>;
 
-    /// Shuts the agent down. Idempotent, bounded, and never fails; from uninitialized it runs no
-    /// hooks. Terminated is final.
+    /// Shuts the agent down. Idempotent, bounded, and never fails. From uninitialized it runs no hooks,
+    /// and releases what was acquired already. Terminated is final.
     async fn shutdown(&self, timeout: Option<Duration>);
 
     /// Suspends a ready agent. While it is busy this is a typed error.

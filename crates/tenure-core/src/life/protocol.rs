@@ -394,8 +394,10 @@ pub(crate) async fn finish<L: Lived>(
         budget.tell_first(inner, telling).await;
         left = budget.left();
     }
-    // From Uninitialized nothing was acquired, and no hook has anything to end.
-    if from != Phase::Uninitialized {
+    let torn_down = if from == Phase::Uninitialized {
+        // No hook has anything to end, but its owner may have acquired something for it.
+        within(|| left, None, pin!(inner.release_all())).await
+    } else {
         if inner.cell.is_held() {
             inner.signal.set();
             let ended = || inner.cell.wait(|_, held| !held);
@@ -409,11 +411,11 @@ pub(crate) async fn finish<L: Lived>(
             }
             left = budget.left();
         }
-        let torn_down = within(|| left, None, pin!(it.tear_down(reason, left))).await;
-        if !matches!(torn_down, Within::Done(())) {
-            inner.cut_short();
-            reason = ExitReason::Forced;
-        }
+        within(|| left, None, pin!(it.tear_down(reason, left))).await
+    };
+    if !matches!(torn_down, Within::Done(())) {
+        inner.cut_short();
+        reason = ExitReason::Forced;
     }
     let took = budget.since.elapsed();
     // Hooks that were cut off by the budget ended all the same.

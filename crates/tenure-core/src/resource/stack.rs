@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use tokio::time::sleep;
 
 type Release = Box<dyn FnOnce() -> BoxFuture<'static, Result<(), BoxError>> + Send>;
 
@@ -135,12 +136,20 @@ async fn run(release: Release, limit: Duration) -> Result<(), String> {
         Ok(future) => future,
         Err(panic) => return Err(panicked(&panic_message(&*panic))),
     };
-    let guarded = poll_fn(|cx| caught(|| future.as_mut().poll(cx)));
-    match tokio::time::timeout(limit, guarded).await {
-        Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => Err(error.to_string()),
-        Ok(Err(panic)) => Err(panicked(&panic)),
-        Err(_) => Err(format!("its release took longer than {limit:?}")),
+    // Armed when it is pending: what is released at once needs no runtime.
+    let mut timer = None;
+    let released = poll_fn(|cx| match caught(|| future.as_mut().poll(cx)) {
+        Poll::Ready(released) => Poll::Ready(Some(released)),
+        Poll::Pending => {
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+            timer.as_mut().poll(cx).map(|()| None)
+        }
+    });
+    match released.await {
+        Some(Ok(Ok(()))) => Ok(()),
+        Some(Ok(Err(error))) => Err(error.to_string()),
+        Some(Err(panic)) => Err(panicked(&panic)),
+        None => Err(format!("its release took longer than {limit:?}")),
     }
 }
 

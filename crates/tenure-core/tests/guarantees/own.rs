@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use std::time::Duration;
 use tenure_core::agent::{AgentRegistry, Registry};
 use tenure_core::context::{ExecutionContext, PhaseCx};
@@ -159,6 +160,72 @@ async fn g9_where_the_type_is_gone_its_life_says_who_owns_what() {
     drop(worker);
     assert_eq!(agent.owns_state("history"), StateOwnership::Memory);
     agent.set_state("mine", 1).unwrap();
+}
+
+/// Registers resources that note their release.
+fn acquire(life: &Lifecycle, names: [&'static str; 2], released: &Arc<Mutex<Vec<&'static str>>>) {
+    for name in names {
+        let released = released.clone();
+        life.resources().register(name, move || async move {
+            released.lock().unwrap().push(name);
+            Ok(())
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g1_what_was_acquired_before_the_start_is_released_by_a_stop_without_one() {
+    for way in ["borrowed", "arc", "agent", "drop"] {
+        let (told, released, mut events) = (Arc::default(), Arc::default(), Events::new());
+        let life = Lifecycle::new("worker")
+            .with_events(events.bus.clone())
+            .with_phase_hook(Slow(Arc::clone(&told)));
+        let worker = Arc::new(Worker::new(life));
+        acquire(&worker.life, ["pool", "file"], &released);
+        worker.life.spawn("task", pending());
+        worker.set_state("_count", 1.into()).unwrap();
+        let (agent, id) = (own_agent(&worker), worker.life.id());
+        let blueprint = agent.blueprint();
+        match way {
+            "borrowed" => AgentLifecycleProtocol::shutdown(&*worker, None).await,
+            "arc" => worker.shutdown(None).await,
+            "agent" => agent.shutdown().await,
+            _ => {}
+        }
+        if way != "drop" {
+            assert_eq!((worker.state(), worker.counts()), (AgentState::Terminated, [0, 0]));
+            assert!(worker.life.resources().is_empty() && worker.life.values().is_empty());
+        }
+        drop((worker, agent));
+        timeout(ms(100), blueprint.settled()).await.expect("the task is over");
+        assert_eq!(*released.lock().unwrap(), ["file", "pool"], "{way}: last to first");
+        assert_eq!(events.exits(id), [ExitReason::Completed], "{way}");
+        assert_eq!(told.lock().unwrap().len(), 2, "{way}: only transitions have hooks here");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g4_a_stop_without_a_start_is_bounded() {
+    let worker = Worker::new(Lifecycle::new("worker"));
+    let released = Arc::default();
+    acquire(&worker.life, ["pool", "file"], &released);
+    worker.life.resources().register("stuck", pending);
+    let began = Instant::now();
+    worker.shutdown(Some(ms(50))).await;
+    assert_eq!(began.elapsed(), ms(50));
+    assert_eq!(worker.life.exit_reason(), Some(ExitReason::Forced));
+    assert_eq!(*released.lock().unwrap(), ["file", "pool"], "what can be released at once is");
+}
+
+#[test]
+fn a_stop_without_a_runtime_releases_what_is_released_at_once() {
+    let worker = Worker::new(Lifecycle::new("worker"));
+    let released = Arc::default();
+    acquire(&worker.life, ["pool", "file"], &released);
+    let cx = &mut Context::from_waker(Waker::noop());
+    assert!(worker.shutdown(None).as_mut().poll(cx).is_ready());
+    assert_eq!(*released.lock().unwrap(), ["file", "pool"]);
+    assert_eq!(worker.life.exit_reason(), Some(ExitReason::Completed));
 }
 
 #[tokio::test(start_paused = true)]
