@@ -3,6 +3,10 @@
 //! A transition is made and queued under one lock ([`Inner::transition`]), so the order of the queue is the
 //! order of the moves, by any mover: the turn, the starter, an operator, a stop. Telling waits
 //! for those ahead. An instance without hooks on transitions and without listeners has no queue.
+//!
+//! Listeners are told outside of that lock, because a step log is foreign code: it may take its time,
+//! and it may move the agent. One mover at a time announces, and goes on until nothing is left to
+//! announce; what others have told by then is announced by it, in the order of the queue.
 
 use super::Inner;
 use crate::BoxFuture;
@@ -50,7 +54,9 @@ pub(crate) struct Untold {
 #[derive(Default)]
 struct Queue {
     last_number: u64,
+    /// What is being announced stays at the front until it is.
     waiting: VecDeque<Queued>,
+    is_announcing: bool,
     wakers: Vec<Waker>,
 }
 
@@ -58,42 +64,113 @@ struct Queued {
     number: u64,
     arrow: Arrow,
     /// Whose event it is, if somebody listened when it happened.
-    origin: Option<(Option<RunId>, Option<Arc<str>>)>,
+    origin: Option<Origin>,
     /// Its hooks have run, or nobody is left to run them.
     is_told: bool,
 }
 
+/// The run and the trace that an event is part of.
+type Origin = (Option<RunId>, Option<Arc<str>>);
+
 impl Untold {
-    /// The queue's place of `number`: zero once it is its turn to be told.
-    fn place(&self, number: u64, waker: Option<&Waker>) -> usize {
+    /// Returns `true` if `until` holds of the queue. If not, `waker` is woken when that may have changed.
+    fn holds(&self, until: impl Fn(&Queue) -> bool, waker: Option<&Waker>) -> bool {
         let mut queue = self.queue.lock();
-        let place = queue.waiting.iter().position(|it| it.number == number).unwrap_or(0);
-        if place > 0
+        let holds = until(&queue);
+        if !holds
             && let Some(waker) = waker
             && !queue.wakers.iter().any(|known| known.will_wake(waker))
         {
             queue.wakers.push(waker.clone());
         }
-        place
+        holds
     }
 
-    /// Marks as told what `tells` picks, and announces all that is told and has nothing ahead of it.
+    /// Waits until `until` holds of the queue, at most so long. Returns `true` if it does.
+    async fn wait(&self, until: impl Fn(&Queue) -> bool, patience: Duration) -> bool {
+        if self.holds(&until, None) {
+            return true;
+        }
+        let holds = poll_fn(|cx| match self.holds(&until, Some(cx.waker())) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        });
+        timeout(patience, holds).await.is_ok()
+    }
+
+    /// Marks as told what `tells` picks, and announces all that is told and has nothing ahead of it,
+    /// unless that is being done: then it is done there.
     fn settle(&self, inner: &Inner, tells: impl Fn(u64) -> bool) {
-        let wakers = {
+        {
             let mut queue = self.queue.lock();
             for queued in queue.waiting.iter_mut().filter(|it| tells(it.number)) {
                 queued.is_told = true;
             }
-            // Under the lock, so that events go out in the order of the queue.
-            while let Some(Queued { arrow, origin, .. }) =
-                queue.waiting.pop_front_if(|first| first.is_told)
-            {
-                if let Some((run, trace)) = origin
-                    && let Some(bus) = inner.listening()
-                {
-                    let Arrow { from, to, reason } = arrow;
-                    bus.emit_of(inner, run, trace, EventKind::PhaseEntered { from, to, reason });
-                }
+            if std::mem::replace(&mut queue.is_announcing, true) {
+                return;
+            }
+        }
+        while let Some(announcing) = Announcing::next(self) {
+            announcing.announce(inner);
+        }
+    }
+}
+
+impl Queue {
+    /// Returns `true` if nothing is ahead of `number`: it is its turn to be told.
+    fn is_first(&self, number: u64) -> bool {
+        self.waiting.front().is_none_or(|first| first.number >= number)
+    }
+
+    /// Returns `true` if another mover is about to announce `number`. Not so if something ahead of it
+    /// is still to be told: that may take long, and no mover waits for it.
+    fn is_handed_over(&self, number: u64) -> bool {
+        let up_to = || self.waiting.iter().take_while(|queued| queued.number <= number);
+        self.is_announcing && up_to().next().is_some() && up_to().all(|queued| queued.is_told)
+    }
+}
+
+/// The front of the queue on its way to listeners. Dropping it, also by a panic of a listener, takes it
+/// off the queue and wakes those behind it.
+struct Announcing<'a> {
+    untold: &'a Untold,
+    arrow: Arrow,
+    origin: Option<Origin>,
+    is_over: bool,
+}
+
+impl<'a> Announcing<'a> {
+    /// Takes the next transition to announce. If there is none, the next one who settles announces;
+    /// both are decided under one lock, so nothing that is told is left behind.
+    fn next(untold: &'a Untold) -> Option<Self> {
+        let mut queue = untold.queue.lock();
+        let first = queue.waiting.front_mut().filter(|first| first.is_told);
+        let Some(Queued { arrow, origin, .. }) = first else {
+            queue.is_announcing = false;
+            return None;
+        };
+        Some(Self { untold, arrow: *arrow, origin: origin.take(), is_over: false })
+    }
+
+    fn announce(mut self, inner: &Inner) {
+        if let Some((run, trace)) = self.origin.take()
+            && let Some(bus) = inner.listening()
+        {
+            let Arrow { from, to, reason } = self.arrow;
+            bus.emit_of(inner, run, trace, EventKind::PhaseEntered { from, to, reason });
+        }
+        self.is_over = true;
+    }
+}
+
+impl Drop for Announcing<'_> {
+    fn drop(&mut self) {
+        let wakers = {
+            let mut queue = self.untold.queue.lock();
+            queue.waiting.pop_front();
+            if !self.is_over {
+                // The listener has panicked; the rest is announced by the next one who settles.
+                queue.is_announcing = false;
             }
             std::mem::take(&mut queue.wakers)
         };
@@ -151,7 +228,7 @@ impl Inner {
     }
 
     /// The run and the trace that an event of the instance is part of.
-    pub(crate) fn origin_of(&self, turn: Option<&Turn>) -> (Option<RunId>, Option<Arc<str>>) {
+    pub(crate) fn origin_of(&self, turn: Option<&Turn>) -> Origin {
         (turn.map(|turn| turn.run), turn.map(Turn::trace).or_else(|| self.trace()))
     }
 
@@ -192,31 +269,34 @@ impl Telling {
     /// Runs its hooks, once those ahead of it are told, and then announces it.
     ///
     /// Each hook has its own limit, and all of them together what is `left` of a budget, if
-    /// there is one. What is ahead is not waited for longer than that.
+    /// there is one. What is ahead is not waited for longer than that, nor is another mover that
+    /// announces it.
     pub(crate) async fn tell(self, site: &Site<'_>, left: Option<Duration>) {
         let Arrow { from, to, .. } = self.arrow;
-        let chain = &self.inner.blueprint.chain;
-        let wanted = |place: &u16| chain.entries[*place as usize].wants_transition(from, to);
-        if !chain.calls(Point::OnTransition).iter().any(wanted) {
-            return;
+        let (inner, number) = (self.inner.clone(), self.number);
+        let (chain, untold) = (&inner.blueprint.chain, &inner.extra().untold);
+        let calls = chain.calls(Point::OnTransition);
+        // What is ahead may have as many hooks as there are. A log takes no longer than a hook may.
+        let hooks = calls.len().max(1) as u32;
+        let patience = left.unwrap_or(inner.config().limits.hook.saturating_mul(hooks));
+        let mut spent = Duration::ZERO;
+        if calls.iter().any(|at| chain.entries[*at as usize].wants_transition(from, to)) {
+            let started = Instant::now();
+            if !untold.wait(|queue| queue.is_first(number), patience).await {
+                // Whoever tells them is not polled any more, or takes longer than this one has.
+                untold.settle(&inner, |ahead| ahead < number);
+            }
+            let left = left.map_or(Duration::MAX, |left| left.saturating_sub(started.elapsed()));
+            let site = Site { signal: Some(&untold.hurry), ..*site };
+            let mut hooks = Hooks { from, to };
+            // Transitions cannot fail: every policy there is `continue`.
+            let _ = sequence(&site, chain, Ends::Transition(left), &mut hooks).await;
+            spent = started.elapsed();
         }
-        let untold = &self.inner.extra().untold;
-        let started = Instant::now();
-        // What is ahead may have as many hooks as there are.
-        let hooks = chain.calls(Point::OnTransition).len() as u32;
-        let patience = left.unwrap_or(self.inner.config().limits.hook.saturating_mul(hooks));
-        let first = poll_fn(|cx| match untold.place(self.number, Some(cx.waker())) {
-            0 => Poll::Ready(()),
-            _ => Poll::Pending,
-        });
-        if untold.place(self.number, None) > 0 && timeout(patience, first).await.is_err() {
-            // Whoever tells them is not polled any more, or takes longer than this one has.
-            untold.settle(&self.inner, |number| number < self.number);
-        }
-        let left = left.map_or(Duration::MAX, |left| left.saturating_sub(started.elapsed()));
-        let site = Site { signal: Some(&untold.hurry), ..*site };
-        // Transitions cannot fail: every policy there is `continue`.
-        let _ = sequence(&site, chain, Ends::Transition(left), &mut Hooks { from, to }).await;
+        drop(self);
+        let patience = patience.saturating_sub(spent);
+        // If another mover is slower than that, it is announced behind the caller's back.
+        let _ = untold.wait(|queue| !queue.is_handed_over(number), patience).await;
     }
 }
 

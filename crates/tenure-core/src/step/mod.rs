@@ -119,6 +119,9 @@ pub trait StepLog: Send + Sync + 'static {
     }
 
     /// Takes an event of an instance that is part of the run. Never waits.
+    ///
+    /// The transitions of an instance come one at a time, in the order in which they happened, and
+    /// under no lock of the instance: the log may look at its agent, and move it.
     fn event(&self, event: Event) {
         let _ = event;
     }

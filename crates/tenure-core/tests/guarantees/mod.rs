@@ -1,6 +1,7 @@
 //! The guarantees, tested. Each test is named after the guarantee it is about; the clock is paused,
 //! so nothing here waits for real.
 
+mod announced;
 mod bad_input;
 mod children;
 mod contract;
