@@ -19,7 +19,7 @@ use crate::id::RunId;
 use crate::kernel::{Ends, Sequence, Site, sequence};
 use crate::life::LifeCell;
 use crate::outcome::ExitReason;
-use crate::phase::Phase;
+use crate::phase::{Phase, Transition};
 use crate::sync::Mutex;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -28,7 +28,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// A move from one phase to another.
+/// A transition that is made, and the reason of the last one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrow {
     pub(crate) from: Phase,
@@ -288,7 +288,7 @@ impl Telling {
             }
             let left = left.map_or(Duration::MAX, |left| left.saturating_sub(started.elapsed()));
             let site = Site { signal: Some(&untold.hurry), ..*site };
-            let mut hooks = Hooks { from, to };
+            let mut hooks = Hooks(Transition { from, to });
             // Transitions cannot fail: every policy there is `continue`.
             let _ = sequence(&site, chain, Ends::Transition(left), &mut hooks).await;
             spent = started.elapsed();
@@ -307,10 +307,7 @@ impl Drop for Telling {
 }
 
 /// The hooks of one transition.
-struct Hooks {
-    from: Phase,
-    to: Phase,
-}
+struct Hooks(Transition);
 
 impl Sequence for Hooks {
     const POINT: Point = Point::OnTransition;
@@ -321,10 +318,14 @@ impl Sequence for Hooks {
         entry: &'a Entry,
         cx: Cx<'a>,
     ) -> BoxFuture<'a, Result<(), HookError>> {
-        entry.hook.on_transition(PhaseCx::new(cx, self.from, self.to))
+        entry.hook.on_transition(PhaseCx::new(cx, self.0.from, self.0.to))
     }
 
     fn skips(&self, _place: usize, entry: &Entry) -> bool {
-        !entry.wants_transition(self.from, self.to)
+        !entry.wants_transition(self.0.from, self.0.to)
+    }
+
+    fn transition(&self) -> Option<Transition> {
+        Some(self.0)
     }
 }

@@ -4,7 +4,7 @@ use crate::hook::{FaultKind, Point};
 use crate::message::ToolStatus;
 use crate::model::Usage;
 use crate::outcome::{ExitReason, Outcome};
-use crate::phase::{AgentState, Phase};
+use crate::phase::{AgentState, Phase, Transition};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -92,6 +92,17 @@ pub enum EventKind {
         /// The point.
         #[serde(serialize_with = "point_name")]
         point: Point,
+    },
+    /// A hook of a transition failed, and the agent went on. Its end was announced before.
+    TransitionHookFailed {
+        /// Its name.
+        hook: Arc<str>,
+        /// The transition.
+        transition: Transition,
+        /// How it failed.
+        fault: FaultKind,
+        /// What it said, in one line.
+        reason: String,
     },
     /// A model call began.
     ModelStarted {
@@ -265,6 +276,7 @@ impl EventKind {
             Self::HookStarted { .. } => "hook.started",
             Self::HookEnded { .. } => "hook.ended",
             Self::HookSkipped { .. } => "hook.skipped",
+            Self::TransitionHookFailed { .. } => "transition.hook_failed",
             Self::ModelStarted { .. } => "model.started",
             Self::ModelEnded { .. } => "model.ended",
             Self::ToolStarted { .. } => "tool.started",

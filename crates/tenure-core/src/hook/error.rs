@@ -3,6 +3,7 @@
 use super::Point;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::outcome::Outcome;
+use crate::phase::Transition;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -187,6 +188,9 @@ pub struct HookFailure {
     pub hook: Arc<str>,
     /// The point it failed at.
     pub point: Box<str>,
+    /// The transition that it failed at, if the point is `on_transition`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transition: Option<Transition>,
     /// How it failed.
     pub kind: FaultKind,
     /// What it said.
@@ -198,6 +202,7 @@ impl HookFailure {
         Self {
             hook: hook.clone(),
             point: point.as_str().into(),
+            transition: None,
             kind: error.kind,
             message: error.to_string(),
         }
@@ -214,7 +219,11 @@ impl fmt::Display for HookFailure {
             FaultKind::Exited => "exited with a failure",
             FaultKind::NotStarted => "could not be started",
         };
-        write!(f, "hook `{}` {what} at {}: {}", self.hook, self.point, self.message)
+        write!(f, "hook `{}` {what} at {}", self.hook, self.point)?;
+        if let Some(transition) = self.transition {
+            write!(f, " ({transition})")?;
+        }
+        write!(f, ": {}", self.message)
     }
 }
 

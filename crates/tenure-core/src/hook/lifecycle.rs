@@ -271,7 +271,7 @@ pub trait AgentLifecycle: Send + Sync + 'static {
 }
 
 /// The last part of a type's path, without its generics.
-fn short_type_name<T: ?Sized>() -> &'static str {
+pub(crate) fn short_type_name<T: ?Sized>() -> &'static str {
     let full = std::any::type_name::<T>();
     let plain = full.split('<').next().unwrap_or(full);
     plain.rsplit("::").next().unwrap_or(plain)

@@ -22,6 +22,7 @@ pub use closure::{
 };
 pub(crate) use error::FaultRecord;
 pub use error::{FaultKind, HookError, HookFailure};
+pub(crate) use lifecycle::short_type_name;
 pub use lifecycle::{After, AgentLifecycle, Flow, HookAction, JumpTarget};
 pub use limit::Limit;
 pub use point::{Point, Points};

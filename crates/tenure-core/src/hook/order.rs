@@ -1,7 +1,7 @@
 //! The order of entries: origin, then `order`, then as registered, bent by `before` and `after`.
 
 use super::{Point, Registration};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// One entry has to stand before another.
@@ -180,17 +180,22 @@ fn name_all(
     registrations: Vec<Registration>,
     problems: &mut Vec<String>,
 ) -> Vec<(Arc<str>, Registration)> {
+    let said = |it: &Registration| it.name.clone().unwrap_or_else(|| it.hook.name().into());
+    let all_said: HashSet<Arc<str>> = registrations.iter().map(said).collect();
     let mut seen: HashMap<Arc<str>, usize> = HashMap::new();
     let mut entries = Vec::with_capacity(registrations.len());
     for registration in registrations {
-        let given = registration.name.clone();
-        let mut name: Arc<str> = given.clone().unwrap_or_else(|| registration.hook.name().into());
+        let mut name = said(&registration);
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
         if *count > 1 {
-            if given.is_some() {
+            if registration.name.is_some() {
                 problems
                     .push(format!("two hooks have the name `{name}`; give each a name of its own"));
+            }
+            // What is made here must not be what another hook is called.
+            while all_said.contains(&*format!("{name}#{count}")) {
+                *count += 1;
             }
             name = format!("{name}#{count}").into();
         }

@@ -9,6 +9,7 @@ use crate::event::EventKind;
 use crate::hook::{Chain, Entry, FaultKind, FaultRecord, HookError, HookFailure, Point, Policy};
 use crate::model::Usage;
 use crate::outcome::Outcome;
+use crate::phase::Transition;
 use crate::step::{Step, StepScope, absorb, decode, encode, recorded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,6 +54,11 @@ pub(crate) trait Sequence: Send {
     /// The entry at this place has been passed: it counts as entered, and gets its end.
     #[inline]
     fn entered(&mut self, _place: usize) {}
+
+    /// The transition that it is about, if it is about one.
+    fn transition(&self) -> Option<Transition> {
+        None
+    }
 
     /// What to write down of a decision, where this point's decisions are steps (G7).
     fn record(&self, _out: &Self::Out) -> Value {
@@ -108,7 +114,7 @@ pub(crate) async fn sequence<S: Sequence>(
                 let place = at.fetch_add(1, Ordering::Relaxed);
                 let entry = &chain.entries[calls[place] as usize];
                 let error = HookError::of_kind(FaultKind::Panicked, message);
-                fault::<S>(site, entry, error)?;
+                fault(site, entry, seq, error)?;
             }
         }
     }
@@ -164,7 +170,7 @@ async fn run<S: Sequence>(
                         return Ok(());
                     }
                 }
-                Err(Stop::Fault(error)) => fault::<S>(site, entry, error)?,
+                Err(Stop::Fault(error)) => fault(site, entry, seq, error)?,
                 Err(Stop::Turn(error)) => return Err(error),
             }
         }
@@ -439,8 +445,14 @@ fn records(point: Point) -> bool {
 
 /// What a failure means.
 #[cold]
-fn fault<S: Sequence>(site: &Site<'_>, entry: &Entry, error: HookError) -> Result<(), Error> {
-    let failure = HookFailure::new(&entry.name, S::POINT, &error);
+fn fault<S: Sequence>(
+    site: &Site<'_>,
+    entry: &Entry,
+    seq: &S,
+    error: HookError,
+) -> Result<(), Error> {
+    let mut failure = HookFailure::new(&entry.name, S::POINT, &error);
+    failure.transition = seq.transition();
     site.failed(failure.clone());
     match entry.policy(S::POINT) {
         Policy::Continue if error.is_fatal() => {

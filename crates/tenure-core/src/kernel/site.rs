@@ -4,7 +4,7 @@ use crate::agent::Inner;
 use crate::cancel::Signal;
 use crate::chat::ChatRun;
 use crate::drive::Turn;
-use crate::event::EventKind;
+use crate::event::{EventKind, reason_of};
 use crate::hook::HookFailure;
 use crate::sync::Mutex;
 use std::any::Any;
@@ -57,6 +57,14 @@ impl<'a> Site<'a> {
             point = &*failure.point,
             "{failure}"
         );
+        if let Some(transition) = failure.transition {
+            self.emit(|| EventKind::TransitionHookFailed {
+                hook: failure.hook.clone(),
+                transition,
+                fault: failure.kind,
+                reason: reason_of(&failure.message).unwrap_or_default(),
+            });
+        }
         self.data.failures.lock().push(failure);
     }
 

@@ -2,7 +2,7 @@
 
 use super::Phase;
 use crate::context::PhaseCx;
-use crate::hook::HookError;
+use crate::hook::{HookError, short_type_name};
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
@@ -99,10 +99,11 @@ pub trait PhaseHook: Send + Sync + 'static {
     fn limit(&self) -> Option<Duration> {
         None
     }
-    /// The name under which reports and events show the hook.
+    /// The name under which reports, events and order constraints know the hook: the last part of its
+    /// type's path, if it does not say. Of hooks with the same name the second is `Name#2`, and so on.
     #[doc(alias = "get_name")]
     fn name(&self) -> &str {
-        std::any::type_name::<Self>()
+        short_type_name::<Self>()
     }
 }
 

@@ -59,6 +59,21 @@ impl fmt::Display for AgentState {
     }
 }
 
+/// A move from one phase to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Transition {
+    /// The phase that was left.
+    pub from: Phase,
+    /// The phase that was entered.
+    pub to: Phase,
+}
+
+impl fmt::Display for Transition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.from, self.to)
+    }
+}
+
 /// The fine phase of an agent: what phase hooks match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

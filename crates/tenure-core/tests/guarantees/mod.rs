@@ -11,6 +11,7 @@ mod endings;
 mod g1_table;
 mod lifecycle;
 mod many;
+mod named;
 mod own;
 mod phases;
 mod releases;
