@@ -3,6 +3,7 @@
 
 mod announced;
 mod bad_input;
+mod budgets;
 mod children;
 mod contract;
 mod corners;

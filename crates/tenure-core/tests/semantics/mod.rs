@@ -10,6 +10,7 @@ mod limits;
 mod lives;
 mod order;
 mod ownership;
+mod parks;
 mod policy;
 mod ready;
 mod sources;
