@@ -195,6 +195,12 @@ impl Inner {
             || self.extra.get().is_some_and(|extra| extra.log_of_events().is_some())
     }
 
+    /// Claims the turn where no hook and no listener is told of it. Cancels of the turn before it are over.
+    #[inline]
+    pub(crate) fn claim_turn(&self) -> Result<(), Phase> {
+        self.cell.claim_turn(|| self.signal.clear())
+    }
+
     /// Whether somebody listens who may answer a question.
     #[inline(always)]
     pub(crate) fn is_heard(&self) -> bool {

@@ -208,7 +208,8 @@ impl Inner {
     #[cold]
     pub(crate) fn claim_aloud(self: &Arc<Self>) -> Result<Option<Telling>, Phase> {
         self.transition(None, |cell| {
-            cell.claim_turn().map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
+            cell.claim_turn(|| self.signal.clear())
+                .map(|()| Arrow::new(Phase::Idle, Phase::ProcessingUserInput))
         })
     }
 

@@ -36,31 +36,52 @@ pub(crate) fn claim(
     input: Input,
     options: Option<Box<TurnOptions>>,
 ) -> Result<Guard, Refused> {
-    let claimed = if inner.tells_transitions() {
-        inner.claim_aloud()
-    } else {
-        inner.cell.claim_turn().map(|()| None)
-    };
-    let begun = match claimed {
-        Ok(begun) => begun,
-        Err(phase) => {
-            inner.cell.notify();
-            return Err((Error::not_ready(phase.state(), "ready"), input, options));
-        }
-    };
-    inner.metrics.took_on();
-    inner.signal.clear();
-    // A stop that came between the claim and here has seen the turn, and its signal may be gone.
-    if matches!(inner.cell.life(), Phase::ShuttingDown | Phase::Terminated) {
-        inner.signal.set();
+    if inner.tells_transitions() {
+        return claim_aloud(inner, input, options);
     }
+    match inner.claim_turn() {
+        Ok(()) => Ok(begin(inner, input, options)),
+        Err(phase) => Err(refused(inner, phase, input, options)),
+    }
+}
+
+/// The same where hooks or listeners are told that the turn begins.
+#[cold]
+fn claim_aloud(
+    inner: &Arc<Inner>,
+    input: Input,
+    options: Option<Box<TurnOptions>>,
+) -> Result<Guard, Refused> {
+    let begun = match inner.claim_aloud() {
+        Ok(begun) => begun,
+        Err(phase) => return Err(refused(inner, phase, input, options)),
+    };
+    let guard = begin(inner, input, options);
+    if let (Some(begun), Stage::Body(run)) = (begun, &guard.stage) {
+        begun.is_of(&run.turn);
+        *run.turn.rare().begun.lock() = Some(begun);
+    }
+    Ok(guard)
+}
+
+#[cold]
+fn refused(
+    inner: &Inner,
+    phase: Phase,
+    input: Input,
+    options: Option<Box<TurnOptions>>,
+) -> Refused {
+    inner.cell.notify();
+    (Error::not_ready(phase.state(), "ready"), input, options)
+}
+
+/// Begins a turn that is claimed.
+#[inline]
+fn begin(inner: &Arc<Inner>, input: Input, options: Option<Box<TurnOptions>>) -> Guard {
+    inner.metrics.took_on();
     let work = Work::new(inner, input, options.as_deref());
     let turn = Turn::new(inner.clone(), options);
-    if let Some(begun) = begun {
-        begun.is_of(&turn);
-        *turn.rare().begun.lock() = Some(begun);
-    }
-    Ok(Guard { stage: Stage::Body(Box::new(Run { turn, work })) })
+    Guard { stage: Stage::Body(Box::new(Run { turn, work })) }
 }
 
 /// Owns the turn. Dropping it in the middle ends the turn all the same.

@@ -1,6 +1,7 @@
 //! A model call: the effect at the centre of the wraps.
 
 use super::stream::Sink;
+use super::turn::Turn;
 use crate::context::{Batch, Cx, ModelCx};
 use crate::error::Error;
 use crate::event::{EventKind, reason_of};
@@ -18,11 +19,16 @@ use std::time::Duration;
 
 #[inline(always)]
 pub(crate) fn model_leaf<'a>(cx: Cx<'a>, request: &'a mut ModelRequest) -> Leaf<'a, ModelKind> {
-    let inner = cx.site.inner;
-    if cx.site.steps().is_some() || inner.is_watched() || reader(cx).is_some() {
+    let is_plain = cx.site.turn.is_some_and(Turn::is_plain);
+    if cx.site.inner.is_watched() || !is_plain && is_attended(cx) {
         return Leaf::Boxed(Box::pin(attended(cx, request)));
     }
     Leaf::Direct(bounded(cx, request), None)
+}
+
+/// Returns `true` if the call is recorded, or a reader reads along.
+fn is_attended(cx: Cx<'_>) -> bool {
+    cx.site.steps().is_some() || reader(cx).is_some()
 }
 
 #[inline]

@@ -199,7 +199,7 @@ impl Turn {
     pub(crate) fn count(&self, took: Duration, is_ok: bool) {
         let cell = &self.inner.cell;
         // An agent that is stopping, or broken, does not go back to idle.
-        let to_idle = cell.is_settling() || cell.life() == Phase::Idle;
+        let to_idle = cell.life() == Phase::Idle || cell.is_settling();
         let transitions = self.transitions.load(Ordering::Relaxed) + u32::from(to_idle);
         self.inner.metrics.request(took, is_ok, u64::from(transitions));
     }
@@ -217,6 +217,12 @@ impl Turn {
 
     pub(crate) fn resumed(&self) -> bool {
         self.steps().is_some_and(|scope| scope.log().is_resumed())
+    }
+
+    /// Returns `true` if it was asked for without options: nothing is recorded, and no reader reads along.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.options.is_none()
     }
 
     pub(crate) fn is_streaming(&self) -> bool {

@@ -88,17 +88,19 @@ impl LifeCell {
         }
     }
 
-    /// Claims the turn of a ready agent. On failure, the phase that stood in the way.
+    /// Claims the turn of a ready agent. On failure, the phase that stood in the way. `claimed` is called in
+    /// between: a stop that came before it is seen, and one that comes later sees the turn. Those
+    /// who wait have to be woken if it fails: [`LifeCell::notify`].
     #[inline]
-    pub(crate) fn claim_turn(&self) -> Result<(), Phase> {
-        self.take_turn(Phase::ProcessingUserInput as u8)
+    pub(crate) fn claim_turn(&self, claimed: impl FnOnce()) -> Result<(), Phase> {
+        self.take_turn(Phase::ProcessingUserInput as u8, claimed)
     }
 
     /// Takes the turn of an agent that is up, and looks at life before and after it: before, so that
     /// the turn of an agent that starts is the starter's alone; after, so that a stop is seen. Those
     /// who wait have to be woken, also if it fails: [`LifeCell::notify`].
     #[inline]
-    fn take_turn(&self, value: u8) -> Result<(), Phase> {
+    fn take_turn(&self, value: u8, taken: impl FnOnce()) -> Result<(), Phase> {
         match self.life() {
             Phase::Idle => {}
             other => return Err(other),
@@ -106,6 +108,7 @@ impl LifeCell {
         self.turn
             .compare_exchange(Phase::Idle as u8, value, Ordering::SeqCst, Ordering::SeqCst)
             .map_err(|_| self.in_the_way())?;
+        taken();
         match self.life() {
             Phase::Idle => Ok(()),
             other => {
@@ -118,7 +121,7 @@ impl LifeCell {
     /// Pauses a ready agent. It takes the turn for a moment, so that nobody else is in one. Those who
     /// wait have to be woken: [`LifeCell::notify`].
     pub(crate) fn pause(&self) -> Result<(), Phase> {
-        self.take_turn(SETTLING)?;
+        self.take_turn(SETTLING, || {})?;
         let paused = self.go(Phase::Idle, Phase::Paused);
         self.turn.store(Phase::Idle as u8, Ordering::SeqCst);
         paused
