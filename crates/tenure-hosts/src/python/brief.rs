@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use tenure_core::context::{Cx, ExecutionContext};
+use tenure_core::hook::Point;
 use tenure_core::phase::{AgentState, Phase};
 
 #[derive(Serialize)]
@@ -32,9 +33,18 @@ struct Brief<'a> {
     chat_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<BTreeMap<String, Value>>,
+    /// Why `on_start` is called another time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// `false` at the shutdown of an instance whose `on_start` never began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<bool>,
     #[serde(flatten)]
     at: &'a At<'a>,
 }
+
+/// The reason of an `on_start` in the worker that took another's place.
+pub(super) const WORKER_REPLACED: &str = "worker_replaced";
 
 fn is_first(attempt: &u32) -> bool {
     *attempt == 1
@@ -58,9 +68,26 @@ impl fmt::Write for Remaining<'_> {
 }
 
 /// Writes a call at a point, as JSON.
-pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, buffer: &mut Vec<u8>) {
+pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, started: Option<bool>, buffer: &mut Vec<u8>) {
+    let brief = brief(cx, at);
+    // All of it is JSON already, and writing into memory does not fail.
+    let _ = serde_json::to_writer(buffer, &Brief { started, ..brief });
+}
+
+/// Writes a call of `on_start` in a worker that took another's place, wherever the instance is now.
+pub(super) fn encode_start_again(cx: &Cx<'_>, buffer: &mut Vec<u8>) {
+    let point = Point::OnStart.as_str();
+    let reason = Some(WORKER_REPLACED);
+    // All of it is JSON already, and writing into memory does not fail.
+    let _ = serde_json::to_writer(
+        buffer,
+        &Brief { point, reason, delivery_id: None, ..brief(cx, &At::Plain {}) },
+    );
+}
+
+fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>) -> Brief<'a> {
     let phase = cx.agent().phase();
-    let brief = Brief {
+    Brief {
         point: cx.hook_type().as_str(),
         agent: (phase, phase.state()),
         trace_id: Some(cx.trace_id()).filter(|trace| !is_run(at, trace)),
@@ -71,10 +98,10 @@ pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, buffer: &mut Vec<u8>) {
         state: cx.state_values(),
         chat_id: cx.chat_id(),
         variables: cx.chat_variables().map(|variables| variables.all()),
+        reason: None,
+        started: None,
         at,
-    };
-    // All of it is JSON already, and writing into memory does not fail.
-    let _ = serde_json::to_writer(buffer, &brief);
+    }
 }
 
 /// What stays the same in the life of an instance.

@@ -32,6 +32,14 @@ impl Heard {
         }
     }
 
+    /// Returns `true` if the call is over with this.
+    pub(super) fn is_end(&self) -> bool {
+        match self {
+            Self::End(_) => true,
+            Self::Said(frame) => frame.is_end(),
+        }
+    }
+
     /// The call it belongs to.
     pub(super) fn id(&self) -> Option<u64> {
         match self {
@@ -102,8 +110,13 @@ pub(super) struct Incoming {
     pub(super) history: bool,
     #[serde(default)]
     pub(super) shutdown: bool,
+    /// The function runs from now on.
+    #[serde(default)]
+    pub(super) began: bool,
     /// The worker is ready for work.
     pub(super) ready: Option<u32>,
+    /// The main thread has heard that this call is to be interrupted.
+    pub(super) heard: Option<u64>,
 }
 
 /// A key with the value null is there, and one that is missing is not.
@@ -114,7 +127,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 impl Incoming {
     /// Whether the call is over with this.
     pub(super) fn is_end(&self) -> bool {
-        self.q.is_none() && self.log.is_none() && !self.shutdown
+        self.q.is_none() && self.log.is_none() && !self.shutdown && !self.began
     }
 }
 

@@ -3,7 +3,7 @@
 mod standing;
 
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use super::{PythonFunction, PythonHost, lock};
 use crate::payload::{At, Response};
 use crate::reply::RequestPatch;
@@ -227,7 +227,7 @@ impl ToolHooksAdapter {
             usage: seen.usage,
         };
         let call =
-            Invocation { host: &self.host, entry, site, hook: kind.as_str(), rest: Rest::Nothing };
+            Invocation { host: &self.host, entry, site, hook: kind.as_str(), rest: Rest::Nothing, chair: Chair::Others };
         let named = |error| self.named(kind, error);
         match call.run(Told::Hook(&at)).await.map_err(named)? {
             Said::Decision(Some(changed)) if !changed.is_null() => {

@@ -10,7 +10,7 @@ use tenure_core::hook::{FaultKind, Points};
 use tenure_core::tool::ToolSpec;
 use tenure_hosts::{
     Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
-    PythonTool, Style,
+    PythonLimits, PythonTool, Style,
 };
 use tenure_models::Passthrough;
 use tenure_testkit::Recorder;
@@ -36,6 +36,7 @@ impl Lab {
             interpreter,
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits: PythonLimits::default(),
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let (bus, recorder) = Recorder::with_bus();
@@ -56,12 +57,15 @@ impl Lab {
         let inner = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
         let names = inner.map_or("", |(inner, _)| inner).split(',');
         let plain = |name: &str| name.split([':', '=']).next().unwrap_or(name).trim().to_owned();
+        let body = source.split_once(line).map_or("", |(_, rest)| rest);
+        let body = body.split("\ndef ").flat_map(|part| part.split("\nasync def ")).next();
+        let body = body.unwrap_or_default();
         PythonFunction {
             file: self.file.clone(),
             name: name.into(),
             style: if line.starts_with("async") { Style::Async } else { Style::Sync },
             takes: names.map(plain).filter(|name| !name.is_empty()).map(Into::into).collect(),
-            waits: ["ask(", "step(", "next("].iter().any(|word| source.contains(word)),
+            waits: ["ask(", "step(", "next("].iter().any(|word| body.contains(word)),
         }
     }
 

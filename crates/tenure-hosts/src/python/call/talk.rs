@@ -3,10 +3,9 @@
 use super::{Given, Invocation, Rest, Said};
 use crate::Role;
 use crate::payload::{Response, Stage};
-use crate::python::PythonError;
 use crate::python::frame::Incoming;
-use crate::python::lock;
-use crate::python::worker::Worker;
+use crate::python::lane::{Blocked, Lane};
+use crate::python::{PythonError, Style, lock};
 use crate::reply::{Decision, Expect, Reply};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -23,7 +22,7 @@ type StepDone = oneshot::Sender<Result<(Value, u64), Error>>;
 /// What is known in the middle of a call.
 pub(super) struct Talk<'a> {
     call: &'a Invocation<'a>,
-    worker: &'a Worker,
+    lane: &'a Lane,
     given: Mutex<HashMap<u64, Result<Given, Error>>>,
     steps: Mutex<HashMap<u64, StepDone>>,
     /// What it changed on its way and may not. It is told, and fails with this in the end.
@@ -31,10 +30,10 @@ pub(super) struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(call: &'a Invocation<'a>, worker: &'a Worker) -> Self {
+    pub(super) fn new(call: &'a Invocation<'a>, lane: &'a Lane) -> Self {
         Self {
             call,
-            worker,
+            lane,
             given: Mutex::default(),
             steps: Mutex::default(),
             forbidden: Mutex::default(),
@@ -94,11 +93,17 @@ impl<'a> Talk<'a> {
         })
     }
 
+    /// Says, until the result is dropped, that the function keeps its thread while it waits.
+    fn block(&self) -> Option<Blocked<'a>> {
+        (self.call.entry.function.style == Style::Sync).then(|| self.lane.block())
+    }
+
     fn reply(&self, answer: Value) -> BoxFuture<'_, ()> {
-        Box::pin(self.worker.answer(answer))
+        Box::pin(self.lane.answer(answer))
     }
 
     async fn ask(&self, q: u64, ask: Value) {
+        let _blocked = self.block();
         let expect =
             Expect::of_command(self.call.site.cx().hook_type(), Role::Other, Stage::Before);
         let asked = match Reply::of_value(json!({ "ask": ask }), &expect) {
@@ -113,7 +118,7 @@ impl<'a> Talk<'a> {
                 Err(error) => self.refused(q, error),
             },
         };
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
     /// What the function is told that asked in vain. One that was cancelled, or whose run is parked,
@@ -127,6 +132,7 @@ impl<'a> Talk<'a> {
     }
 
     async fn next(&self, q: u64, changed: Value) {
+        let _blocked = self.block();
         let result = match self.call.rest {
             Rest::Nothing => Err(Error::invalid("there is no `next` here")),
             Rest::Tool(next, request) => {
@@ -140,7 +146,7 @@ impl<'a> Talk<'a> {
                 let mut request = request.clone();
                 match patched(changed, &mut request) {
                     Ok(()) => next.call(&mut request).await.map(Given::Model),
-                    Err(wrong) => return self.worker.answer(misuse(q, &wrong)).await,
+                    Err(wrong) => return self.lane.answer(misuse(q, &wrong)).await,
                 }
             }
         };
@@ -150,16 +156,17 @@ impl<'a> Talk<'a> {
             Err(error) => refusal(q, error),
         };
         lock(&self.given).insert(q, result);
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
     /// A step: the worker is told to run it, or is told what was recorded.
     async fn step(&self, q: u64, name: String) {
+        let _blocked = self.block();
         let (give, take) = oneshot::channel();
         lock(&self.steps).insert(q, give);
         let mut acknowledge = None;
         let effect = async {
-            self.worker.answer(json!({ "q": q, "run": true })).await;
+            self.lane.answer(json!({ "q": q, "run": true })).await;
             let ran = take.await.unwrap_or_else(|_| Err(Error::invalid("the step was given up")));
             let (value, question) = ran.inspect_err(|_| acknowledge = Some(None))?;
             acknowledge = Some(Some(question));
@@ -175,7 +182,7 @@ impl<'a> Talk<'a> {
             (None, Ok(value)) => json!({ "q": q, "v": value }),
             (None, Err(error)) => self.refused(q, error),
         };
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
     fn write(

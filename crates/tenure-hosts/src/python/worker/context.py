@@ -45,8 +45,6 @@ class Registry:
         return isinstance(name, str) and self._ctx.get_agent(name) is not None
 
 
-# What does not change in the life of an instance, by the number that calls have for it.
-abouts: dict[int, dict[str, Any]] = {}
 live_state: dict[str, dict[str, Any]] = {}
 live_variables: dict[str, dict[str, Any]] = {}
 
@@ -62,15 +60,18 @@ class Context:
     _logs: Optional[dict[str, Any]] = None
     _task: Optional[asyncio.Task[Any]] = None
     _waits: Optional[set[int]] = None
+    _left: Optional[tuple[contextvars.Context, dict[Any, Any]]] = None
     _owed: Optional[list[Owed]] = None
     _cancelled = False
+    _is_interrupted = False
     _over = False
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        self._lane = lane
         self._id: int = message["id"]
         self._function = function
         self._p: dict[str, Any] = message["p"]
-        self._about: dict[str, Any] = abouts[message["a"]]
+        self._about = lane.about
 
     def _run(self) -> Any:
         """Calls the function."""
@@ -143,7 +144,7 @@ class Context:
 
     def log(self, text: str) -> None:
         for line in str(text).splitlines():
-            send({"id": self._id, "log": line[:MOST_LINE], "stream": "host"})
+            self._lane.pipe.send({"id": self._id, "log": line[:MOST_LINE], "stream": "host"})
 
     # What a hook says beside what it returns.
 
@@ -178,7 +179,7 @@ class Context:
         self._say("persist", True)
 
     def request_shutdown(self) -> None:
-        send({"id": self._id, "shutdown": True})
+        self._lane.pipe.send({"id": self._id, "shutdown": True})
 
     def _edited(self, key: str) -> Any:
         """A part of the payload that may be changed in place."""
@@ -295,7 +296,7 @@ class Context:
 
 PLAIN: dict[str, Any] = dict.fromkeys("run_id outcome error reason call_id batch chat_id".split())
 PLAIN.update(delivery_id=None, idempotency_key=None)
-PLAIN.update(attempt=1, resumed=False, approved=False)
+PLAIN.update(attempt=1, resumed=False, approved=False, started=True)
 
 
 def parts_of(request: Any) -> dict[str, Any]:

@@ -44,8 +44,8 @@ class Runner:
 class ToolHookContext(Context):
     """What a tool hook gets to see. What it changes in place is what counts afterwards."""
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
-        super().__init__(message, function)
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        super().__init__(lane, message, function)
         payload = self._p
         self._messages: list[Any] = from_core(payload["messages"])
         response = payload.get("response")
