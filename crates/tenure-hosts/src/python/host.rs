@@ -300,11 +300,7 @@ impl PythonHost {
     }
 
     /// Returns the worker that serves this context from now on.
-    pub(super) async fn seated(
-        &self,
-        cx: &Cx<'_>,
-        chair: Chair,
-    ) -> Result<Arc<Worker>, HookError> {
+    pub(super) async fn seated(&self, cx: &Cx<'_>, chair: Chair) -> Result<Arc<Worker>, HookError> {
         let key = self.inner.key(cx, chair);
         let filling = lock(&self.inner.seats).entry(key.clone()).or_default().filling.clone();
         let _filling = filling.lock().await;

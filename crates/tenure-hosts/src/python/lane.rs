@@ -126,9 +126,7 @@ impl Lane {
 
     /// Takes the thread for a plain function, if none has it.
     pub(super) fn claim(&self) -> bool {
-        self.is_claimed
-            .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
+        self.is_claimed.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     pub(super) fn unclaim(&self) {

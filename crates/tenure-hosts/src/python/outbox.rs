@@ -26,8 +26,10 @@ pub(super) struct Outbox {
 pub(super) enum Begin {
     /// It begins at once, so that is not worth a frame.
     AtOnce,
-    /// Its module is loaded first, or other calls of its instance run.
-    Told,
+    /// Its module is loaded first.
+    Loads,
+    /// Other calls of its instance are in flight.
+    Queued,
 }
 
 impl Outbox {
@@ -61,7 +63,7 @@ impl Outbox {
         frame::number(buffer, id);
         buffer.extend_from_slice(b",\"fn\":");
         frame::number(buffer, entry.id.into());
-        if begin == Begin::Told {
+        if begin != Begin::AtOnce {
             buffer.extend_from_slice(b",\"tell\":true");
         }
         body(buffer);

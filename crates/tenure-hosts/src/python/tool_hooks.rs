@@ -226,8 +226,14 @@ impl ToolHooksAdapter {
             params: seen.params,
             usage: seen.usage,
         };
-        let call =
-            Invocation { host: &self.host, entry, site, hook: kind.as_str(), rest: Rest::Nothing, chair: Chair::Others };
+        let call = Invocation {
+            host: &self.host,
+            entry,
+            site,
+            hook: kind.as_str(),
+            rest: Rest::Nothing,
+            chair: Chair::Others,
+        };
         let named = |error| self.named(kind, error);
         match call.run(Told::Hook(&at)).await.map_err(named)? {
             Said::Decision(Some(changed)) if !changed.is_null() => {

@@ -66,8 +66,7 @@ impl Worker {
     /// replaced while it is idle.
     pub(super) fn is_fit(&self) -> bool {
         !self.is_gone()
-            && (self.abandoned.load(Ordering::Relaxed) < MOST_ABANDONED
-                || self.life.flights() > 0)
+            && (self.abandoned.load(Ordering::Relaxed) < MOST_ABANDONED || self.life.flights() > 0)
     }
 
     /// Kills the worker and everything that it started, now.
@@ -187,8 +186,10 @@ impl Worker {
             self.life.kill(End::Killed { why: why.into(), by: Some(id) });
             return;
         }
-        let why =
-            format!("the thread of the agent was given up because `{hook}` did not stop when it was cancelled");
+        let why = format!(
+            "the thread of the agent was given up because `{hook}` did not stop when it was cancelled"
+        );
+        self.life.stray(why.as_bytes());
         let number = lane.number();
         lane.lose(Gone { kind: FaultKind::Panicked, why: why.into(), culprit: Some(id) });
         self.abandoned.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +201,9 @@ impl Worker {
     pub(super) async fn end_load(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
         self.end_call(lane, id, hook).await;
         if !lane.is_open() {
-            let why = format!("the worker was killed because the module of `{hook}` did not stop loading");
+            let why = format!(
+                "the worker was killed because the module of `{hook}` did not stop loading"
+            );
             self.life.kill(End::Killed { why: why.into(), by: Some(id) });
         }
     }

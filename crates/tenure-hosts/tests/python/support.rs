@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tenure_core::Error;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -32,15 +33,32 @@ impl Lab {
     }
 
     pub(crate) fn with(dir: TempDir, interpreter: Interpreter, source: &str) -> Self {
+        Self::with_limits(dir, interpreter, source, PythonLimits::default())
+    }
+
+    fn with_limits(
+        dir: TempDir,
+        interpreter: Interpreter,
+        source: &str,
+        limits: PythonLimits,
+    ) -> Self {
         let config = PythonConfig {
             interpreter,
             environment: Environment::new(),
             dir: dir.path().to_owned(),
-            limits: PythonLimits::default(),
+            limits,
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let (bus, recorder) = Recorder::with_bus();
         Self { dir, host: PythonHost::new(config), file, bus, recorder }
+    }
+
+    /// The same with another limit of loading a module.
+    pub(crate) fn limited(self, limit: Duration) -> Self {
+        let Self { dir, file, .. } = self;
+        let interpreter = Interpreter::find(dir.path()).expect("there is a Python");
+        let limits = PythonLimits { load: limit, ..PythonLimits::default() };
+        Self::with_limits(dir, interpreter, file.source(), limits)
     }
 
     pub(crate) fn path(&self) -> &Path {

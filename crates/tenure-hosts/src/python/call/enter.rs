@@ -1,11 +1,11 @@
 //! The way of a call to the thread that runs its function.
 
 use super::{Invocation, Rest, Told};
+use crate::python::Style;
 use crate::python::brief;
 use crate::python::lane::{Lane, NotSent};
 use crate::python::starts::Start;
 use crate::python::worker::{Depth, Worker};
-use crate::python::Style;
 use crate::site::Site;
 use serde_json::json;
 use std::pin::pin;
@@ -139,7 +139,9 @@ impl Invocation<'_> {
             match worker.open_lane(instance, brief::about(&cx), Depth::Further).await {
                 Ok(Some(lane)) => return Ok(Entered { worker, lane, is_claimed: true }),
                 Ok(None) => {}
-                Err(NotSent) => worker.abandon("the worker took no more calls", self.host.tracker()),
+                Err(NotSent) => {
+                    worker.abandon("the worker took no more calls", self.host.tracker())
+                }
             }
         }
     }
@@ -183,8 +185,7 @@ impl Invocation<'_> {
                 rest: Rest::Nothing,
                 chair: self.chair,
             };
-            let entered =
-                Entered { worker: worker.clone(), lane: lane.clone(), is_claimed: false };
+            let entered = Entered { worker: worker.clone(), lane: lane.clone(), is_claimed: false };
             let (_, result) = Box::pin(invocation.call(entered, Told::StartAgain)).await;
             if let Err(failed) = result {
                 self.host.starts().fail(cx.instance_id());

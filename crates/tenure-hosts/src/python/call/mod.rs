@@ -104,7 +104,9 @@ impl From<NotSent> for Unsent {
 enum Failed {
     /// Its thread or its process is gone.
     Gone(Gone),
-    /// Anything else.
+    /// It was cut before its function began, and has to be cancelled.
+    Cut(HookError),
+    /// It has ended otherwise, or never went out.
     Fault(HookError),
 }
 
@@ -112,7 +114,7 @@ impl Failed {
     fn into_fault(self) -> HookError {
         match self {
             Self::Gone(gone) => gone.fault(),
-            Self::Fault(fault) => fault,
+            Self::Cut(fault) | Self::Fault(fault) => fault,
         }
     }
 }
@@ -185,7 +187,7 @@ impl Invocation<'_> {
                 call.set_begun();
                 self.answered(&call, early).await
             }
-            Ok((early, Begin::Told)) => Box::pin(self.answered_later(&call, early)).await,
+            Ok((early, begin)) => Box::pin(self.answered_later(&call, begin, early)).await,
             Err(Unsent::TooLong(size)) => Err(Failed::Fault(too_long(size))),
             Err(Unsent::NotTaken) => Err(Failed::Gone(call.lane().gone())),
         };
@@ -193,7 +195,9 @@ impl Invocation<'_> {
             Err(Failed::Gone(gone)) => self.may_be_repeated(&call, gone),
             _ => Again::No,
         };
-        call.done();
+        if !matches!(said, Err(Failed::Cut(_))) {
+            call.done();
+        }
         (again, said)
     }
 
@@ -212,11 +216,7 @@ impl Invocation<'_> {
     }
 
     /// Hears a function out that runs.
-    async fn answered(
-        &self,
-        call: &InFlight<'_>,
-        early: VecDeque<Heard>,
-    ) -> Result<Said, Failed> {
+    async fn answered(&self, call: &InFlight<'_>, early: VecDeque<Heard>) -> Result<Said, Failed> {
         let first = match early.is_empty() {
             true => Some(call.lane().receive(call.id).await?),
             false => None,
@@ -232,17 +232,21 @@ impl Invocation<'_> {
     async fn answered_later(
         &self,
         call: &InFlight<'_>,
+        begin: Begin,
         early: VecDeque<Heard>,
     ) -> Result<Said, Failed> {
         let cx = *self.site.cx();
-        let limits = *self.host.limits();
-        let limit = limits.load.saturating_add(limits.queue);
+        let limits = self.host.limits();
+        let (limit, why) = match begin {
+            Begin::Loads => (limits.load, "its module takes too long to load"),
+            _ => (limits.queue, "another function of the agent keeps its thread"),
+        };
         let until_begun = async { Ok(self.until_begun(call, early).await) };
         let begun = match off_the_clock(&cx, limit, until_begun).await {
-            Some(begun) => begun??,
+            Some(begun) => begun.map_err(Failed::Cut)??,
             None => {
-                let why = format!("`{}` did not begin within {limit:?}: its module takes too long to load", self.hook);
-                return Err(HookError::of_kind(FaultKind::TimedOut, why).into());
+                let why = format!("`{}` did not begin within {limit:?}: {why}", self.hook);
+                return Err(Failed::Cut(HookError::of_kind(FaultKind::TimedOut, why)));
             }
         };
         call.set_begun();
@@ -288,10 +292,10 @@ impl Invocation<'_> {
         let mut outbox = call.lane().outbox().await?;
         let mut begin = Begin::AtOnce;
         if !outbox.knows(self.entry) {
-            begin = Begin::Told;
+            begin = Begin::Loads;
             Box::pin(call.worker().send_file(self.entry.file, &self.entry.function.file)).await?;
         } else if !call.lane().desk().is_alone() {
-            begin = Begin::Told;
+            begin = Begin::Queued;
         }
         let (start, size) =
             outbox.compose(call.id, self.entry, begin, |buffer| self.tell(told, buffer));
