@@ -6,9 +6,11 @@ abandoned = 0
 
 
 class Lane:
-    """A thread of one instance, with its event loop and its socket. The first lane of an instance runs
-    all of its functions; one that waits in a plain function for an answer has a further lane, so that
-    what the instance calls while it waits can run."""
+    """A thread of one instance, with its event loop and its socket.
+
+    The first lane of an instance runs all of its functions. A plain function that waits for an
+    answer has a further one, so that what the instance calls while it waits can run.
+    """
 
     loop: Optional[Loop] = None
     ident = 0
@@ -217,4 +219,4 @@ def raise_in(thread: int, kind: Optional[type[BaseException]]) -> bool:
     except ImportError:
         return False
     raised = None if kind is None else ctypes.py_object(kind)
-    return ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised) == 1
+    return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised) == 1)

@@ -131,8 +131,8 @@ class Loop(asyncio.SelectorEventLoop):
                 self.carrier = None
                 carrier.rest.close()
             return said
-        # It waits. The task starts where it stands now, with the context as its own; what it changes
-        # there from now on is handed back when it ends.
+        # It waits. The task starts where it stands now, with the context as its own; what it
+        # changes there from now on is handed back when it ends.
         self.carrier = None
         carrier.is_taken = True
         carrier.waits_for = said

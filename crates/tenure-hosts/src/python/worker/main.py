@@ -27,22 +27,22 @@ class Control(Pipe):
             own = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
             os.close(fd)
             first = lanes.get(message["first"])
-            lane = Lane(message["lane"], own, message["instance"], first)
-            lanes[lane.number] = lane
-            lane.start()
+            opened = Lane(message["lane"], own, message["instance"], first)
+            lanes[opened.number] = opened
+            opened.start()
         elif "file" in message:
             with arrived:
                 file = File(message["file"], message["path"], message["source"])
                 files.setdefault(file.number, file)
                 arrived.notify_all()
         elif "interrupt" in message:
-            lane = lanes.get(message["at"])
-            if lane is not None:
-                lane.interrupt(message["interrupt"])
+            at = lanes.get(message["at"])
+            if at is not None:
+                at.interrupt(message["interrupt"])
             self.send({"heard": message["interrupt"]})
         elif "abandon" in message:
-            lane = lanes.pop(message["abandon"], None)
-            if lane is not None:
+            if message["abandon"] in lanes:
+                lane = lanes.pop(message["abandon"])
                 lane.is_abandoned = True
                 abandoned += 1
         elif "exit" in message:
