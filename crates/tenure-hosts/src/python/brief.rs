@@ -31,6 +31,9 @@ struct Brief<'a> {
     state: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chat_id: Option<&'a str>,
+    /// How new the variables are, and which change of the worker's they are decided on up to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<(u64, u64)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<BTreeMap<String, Value>>,
     /// Why `on_start` is called another time.
@@ -52,7 +55,7 @@ fn is_first(attempt: &u32) -> bool {
 
 /// Whether a trace is told by the run already.
 fn is_run(at: &At<'_>, trace: &str) -> bool {
-    let At::Input { run_id, .. } = at else { return false };
+    let (At::Input { run_id, .. } | At::ToolHook { run_id, .. }) = at else { return false };
     let mut rest = Remaining(trace);
     write!(rest, "{run_id}").is_ok() && rest.0.is_empty()
 }
@@ -68,8 +71,16 @@ impl fmt::Write for Remaining<'_> {
 }
 
 /// Writes a call at a point, as JSON.
-pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, started: Option<bool>, buffer: &mut Vec<u8>) {
-    let brief = brief(cx, at);
+///
+/// `seen` is the last change of the context variables that the worker has made and the chat has decided on.
+pub(super) fn encode(
+    cx: &Cx<'_>,
+    at: &At<'_>,
+    seen: u64,
+    started: Option<bool>,
+    buffer: &mut Vec<u8>,
+) {
+    let brief = brief(cx, at, seen);
     // All of it is JSON already, and writing into memory does not fail.
     let _ = serde_json::to_writer(buffer, &Brief { started, ..brief });
 }
@@ -81,12 +92,15 @@ pub(super) fn encode_start_again(cx: &Cx<'_>, buffer: &mut Vec<u8>) {
     // All of it is JSON already, and writing into memory does not fail.
     let _ = serde_json::to_writer(
         buffer,
-        &Brief { point, reason, delivery_id: None, ..brief(cx, &At::Plain {}) },
+        &Brief { point, reason, delivery_id: None, ..brief(cx, &At::Plain {}, 0) },
     );
 }
 
-fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>) -> Brief<'a> {
+fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>, seen: u64) -> Brief<'a> {
     let phase = cx.agent().phase();
+    let variables = cx.chat_variables();
+    // Before the values: what is written in between is newer than it is taken for, and comes again.
+    let version = variables.map(|variables| (variables.version(), seen));
     Brief {
         point: cx.hook_type().as_str(),
         agent: (phase, phase.state()),
@@ -97,7 +111,8 @@ fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>) -> Brief<'a> {
         context: cx.context(),
         state: cx.state_values(),
         chat_id: cx.chat_id(),
-        variables: cx.chat_variables().map(|variables| variables.all()),
+        version,
+        variables: variables.map(|variables| variables.all()),
         reason: None,
         started: None,
         at,

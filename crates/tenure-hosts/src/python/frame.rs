@@ -91,6 +91,9 @@ pub(super) struct Incoming {
     /// The context variables that it removed.
     pub(super) gone: Option<Vec<String>>,
 
+    /// The number of this change of the context variables.
+    pub(super) patch: Option<u64>,
+
     // What it wants on the way.
     /// A line that was printed.
     pub(super) log: Option<String>,
@@ -106,6 +109,13 @@ pub(super) struct Incoming {
     #[serde(default, deserialize_with = "present")]
     pub(super) next: Option<Value>,
     pub(super) agent: Option<String>,
+    /// A message to another agent, and its name.
+    pub(super) send: Option<String>,
+    pub(super) to: Option<String>,
+    /// A key of the agent's memory to read, one to write with its value, and words to look for with a limit.
+    pub(super) recall: Option<String>,
+    pub(super) remember: Option<(String, Value)>,
+    pub(super) search: Option<(String, usize)>,
     #[serde(default)]
     pub(super) history: bool,
     #[serde(default)]

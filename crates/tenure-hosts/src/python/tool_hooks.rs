@@ -218,8 +218,10 @@ impl ToolHooksAdapter {
         let Some((_, entry)) = self.hooks.iter().find(|(it, _)| *it == kind) else {
             return Ok(None);
         };
+        let Some(run_id) = site.run_id() else { return Ok(None) };
         let at = At::ToolHook {
             tool_hook: kind.as_str(),
+            run_id,
             iteration: seen.iteration,
             messages: seen.messages,
             response: seen.response.map(Response::of),

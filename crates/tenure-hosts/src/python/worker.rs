@@ -31,6 +31,8 @@ pub(super) struct Worker {
     /// The files that it has been sent, by their numbers.
     files: Mutex<Vec<bool>>,
     abandoned: AtomicU32,
+    /// The last change of each chat's variables that was made here and decided on.
+    patches: Mutex<HashMap<Box<str>, u64>>,
 }
 
 impl Worker {
@@ -51,6 +53,7 @@ impl Worker {
             last_lane: AtomicU32::new(0),
             files: Mutex::default(),
             abandoned: AtomicU32::new(0),
+            patches: Mutex::default(),
         }
     }
 
@@ -212,6 +215,20 @@ impl Worker {
     pub(super) fn close_lane(&self, lane: &Lane) {
         let why = "the agent could not be started again in its worker".into();
         lane.lose(Gone { kind: FaultKind::NotStarted, why, culprit: None });
+    }
+
+    /// Notes that a change of a chat's variables was decided on: it is part of them, or was refused.
+    pub(super) fn decided(&self, chat: &str, patch: u64) {
+        let mut patches = lock(&self.patches);
+        match patches.get_mut(chat) {
+            Some(last) => *last = patch.max(*last),
+            None => drop(patches.insert(chat.into(), patch)),
+        }
+    }
+
+    /// Returns the last change of a chat's variables that was decided on.
+    pub(super) fn last_decided(&self, chat: Option<&str>) -> u64 {
+        chat.and_then(|chat| lock(&self.patches).get(chat).copied()).unwrap_or_default()
     }
 
     /// Takes lines that belong to no call, once.

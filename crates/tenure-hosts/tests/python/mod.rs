@@ -12,4 +12,6 @@ mod support;
 mod talk;
 mod tool_hooks;
 mod tools;
+mod variables;
+mod views;
 mod workers;

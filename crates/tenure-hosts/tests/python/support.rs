@@ -97,7 +97,11 @@ impl Lab {
 
     /// An agent that says what it is told, and calls the tools that it is told to call.
     pub(crate) fn agent(&self) -> AgentBuilder {
-        Agent::builder("agent").model(Passthrough::new()).events(&self.bus)
+        self.agent_named("agent")
+    }
+
+    pub(crate) fn agent_named(&self, name: &str) -> AgentBuilder {
+        Agent::builder(name).model(Passthrough::new()).events(&self.bus)
     }
 
     pub(crate) async fn started(&self, agent: AgentBuilder) -> Agent {

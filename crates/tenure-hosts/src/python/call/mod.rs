@@ -12,7 +12,7 @@ use super::host::{Chair, Entry};
 use super::lane::{Gone, NotSent};
 use super::outbox::{Begin, Outbox};
 use super::starts::Start;
-use super::{PythonHost, brief};
+use super::{PythonHost, Style, brief};
 use crate::payload::At;
 use crate::site::Site;
 use enter::{Entered, off_the_clock};
@@ -265,7 +265,7 @@ impl Invocation<'_> {
         call: &InFlight<'_>,
         mut early: VecDeque<Heard>,
     ) -> Result<Option<Heard>, Gone> {
-        let talk = Talk::new(self, call.lane());
+        let talk = Talk::new(self, call);
         loop {
             let heard = match early.pop_front() {
                 Some(heard) => heard,
@@ -294,11 +294,11 @@ impl Invocation<'_> {
         if !outbox.knows(self.entry) {
             begin = Begin::Loads;
             Box::pin(call.worker().send_file(self.entry.file, &self.entry.function.file)).await?;
-        } else if !call.lane().desk().is_alone() {
+        } else if !call.lane().desk().is_alone() || self.queues_for_variables() {
             begin = Begin::Queued;
         }
         let (start, size) =
-            outbox.compose(call.id, self.entry, begin, |buffer| self.tell(told, buffer));
+            outbox.compose(call.id, self.entry, begin, |buffer| self.tell(call, told, buffer));
         if size <= SMALL {
             outbox.flush().await?;
             return Ok((VecDeque::new(), begin));
@@ -310,6 +310,14 @@ impl Invocation<'_> {
         }
         let early = Box::pin(self.send_large(call, &mut outbox)).await?;
         Ok((early, begin))
+    }
+
+    /// Returns `true` if the function is one of those that run one after the other over all of a chat.
+    fn queues_for_variables(&self) -> bool {
+        let function = &self.entry.function;
+        function.style == Style::Sync
+            && self.site.cx().chat_id().is_some()
+            && function.takes.iter().any(|name| &**name == "context_variables")
     }
 
     /// While a large frame is on its way the worker may have something to say, and does not read
@@ -333,7 +341,7 @@ impl Invocation<'_> {
         }
     }
 
-    fn tell(&self, told: Told<'_>, buffer: &mut Vec<u8>) {
+    fn tell(&self, call: &InFlight<'_>, told: Told<'_>, buffer: &mut Vec<u8>) {
         let called = match (told, self.site) {
             (Told::ToolInContext(_), Site::Tool(cx)) => At::call(&cx),
             _ => At::Plain {},
@@ -353,12 +361,13 @@ impl Invocation<'_> {
         }
         buffer.extend_from_slice(b",\"p\":");
         let cx = self.site.cx();
+        let seen = call.worker().last_decided(cx.chat_id());
         match at {
             Some(at @ At::Shutdown { .. }) => {
                 let started = self.host.starts().all_began(cx.instance_id());
-                brief::encode(cx, at, Some(started), buffer);
+                brief::encode(cx, at, seen, Some(started), buffer);
             }
-            Some(at) => brief::encode(cx, at, None, buffer),
+            Some(at) => brief::encode(cx, at, seen, None, buffer),
             None if matches!(told, Told::StartAgain) => brief::encode_start_again(cx, buffer),
             None => buffer.extend_from_slice(b"{}"),
         }
@@ -371,7 +380,7 @@ impl Invocation<'_> {
         mut first: Option<Heard>,
         mut early: VecDeque<Heard>,
     ) -> Result<Said, Failed> {
-        let talk = Talk::new(self, call.lane());
+        let talk = Talk::new(self, call);
         let mut answers: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         loop {
             let frame = match first.take().or_else(|| early.pop_front()) {

@@ -1,10 +1,12 @@
 //! What a function says and wants between its begin and its end.
 
+use super::flight::InFlight;
 use super::{Given, Invocation, Rest, Said};
 use crate::Role;
 use crate::payload::{Response, Stage};
 use crate::python::frame::Incoming;
 use crate::python::lane::{Blocked, Lane};
+use crate::python::worker::Worker;
 use crate::python::{PythonError, Style, lock};
 use crate::reply::{Decision, Expect, Reply};
 use serde_json::{Map, Value, json};
@@ -12,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use tenure_core::event::LogStream;
 use tenure_core::hook::{FaultKind, HookError, Point};
+use tenure_core::memory::{Found, MemoryHandle, Search};
 use tenure_core::model::ModelRequest;
 use tenure_core::{BoxFuture, Error};
 use tokio::sync::oneshot;
@@ -23,6 +26,7 @@ type StepDone = oneshot::Sender<Result<(Value, u64), Error>>;
 pub(super) struct Talk<'a> {
     call: &'a Invocation<'a>,
     lane: &'a Lane,
+    worker: &'a Worker,
     given: Mutex<HashMap<u64, Result<Given, Error>>>,
     steps: Mutex<HashMap<u64, StepDone>>,
     /// What it changed on its way and may not. It is told, and fails with this in the end.
@@ -30,10 +34,11 @@ pub(super) struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(call: &'a Invocation<'a>, lane: &'a Lane) -> Self {
+    pub(super) fn new(call: &'a Invocation<'a>, flight: &'a InFlight<'_>) -> Self {
         Self {
             call,
-            lane,
+            lane: flight.lane(),
+            worker: flight.worker(),
             given: Mutex::default(),
             steps: Mutex::default(),
             forbidden: Mutex::default(),
@@ -41,7 +46,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Hears what a function wants on its way, and gives the future that sees to it.
-    pub(super) fn hear(&self, frame: Incoming) -> Option<BoxFuture<'_, ()>> {
+    pub(super) fn hear(&self, mut frame: Incoming) -> Option<BoxFuture<'_, ()>> {
         let site = self.call.site;
         if let Some(line) = frame.log {
             let stream = match frame.stream.as_deref() {
@@ -57,7 +62,7 @@ impl<'a> Talk<'a> {
             return None;
         }
         let q = frame.q.unwrap_or_default();
-        if let Err(error) = self.write(frame.state, frame.variables, frame.gone) {
+        if let Err(error) = self.write(&mut frame) {
             let answer = refusal(q, &error);
             lock(&self.forbidden).get_or_insert(error);
             return Some(self.reply(answer));
@@ -85,6 +90,16 @@ impl<'a> Talk<'a> {
                 json!({ "name": agent.name(), "instance_id": agent.id(), "state": agent.state() })
             });
             self.reply(json!({ "q": q, "v": found }))
+        } else if let (Some(message), Some(to)) = (frame.send, frame.to) {
+            Box::pin(self.speak(q, message, to))
+        } else if let Some(key) = frame.recall {
+            let found = self.memory().map(|memory| memory.get(&key));
+            self.reply(answered(q, found.map(|found| json!(found))))
+        } else if let Some((key, value)) = frame.remember {
+            let kept = self.memory().and_then(|memory| memory.update(key, value));
+            self.reply(answered(q, kept.map(|()| Value::Null)))
+        } else if let Some((words, limit)) = frame.search {
+            Box::pin(self.search(q, words, limit))
         } else if frame.history {
             let messages: Vec<_> = site.cx().agent().history().iter().cloned().collect();
             self.reply(json!({ "q": q, "v": messages }))
@@ -100,6 +115,35 @@ impl<'a> Talk<'a> {
 
     fn reply(&self, answer: Value) -> BoxFuture<'_, ()> {
         Box::pin(self.lane.answer(answer))
+    }
+
+    fn memory(&self) -> Result<MemoryHandle<'_>, Error> {
+        self.call.site.cx().memory().ok_or_else(|| Error::invalid("the agent has no memory"))
+    }
+
+    async fn search(&self, q: u64, words: String, limit: usize) {
+        let found = match self.memory() {
+            Ok(memory) => memory.search(&Search::text(words), limit).await,
+            Err(error) => Err(error),
+        };
+        let found = found.map(|found| {
+            let told = |it: &Found| {
+                json!({ "key": it.key, "value": it.value, "excerpt": it.excerpt, "score": it.score })
+            };
+            Value::Array(found.iter().map(told).collect())
+        });
+        self.lane.answer(answered(q, found)).await;
+    }
+
+    /// Has another agent answer; one that is busy answers on a fork.
+    async fn speak(&self, q: u64, message: String, to: String) {
+        let _blocked = self.block();
+        let said = match self.call.site.cx().get_agent(&to) {
+            Some(agent) => agent.handle(message).await,
+            None => Err(Error::invalid(format!("there is no agent `{to}`"))),
+        };
+        let said = said.map(|report| Value::from(report.output()));
+        self.lane.answer(answered(q, said)).await;
     }
 
     async fn ask(&self, q: u64, ask: Value) {
@@ -185,24 +229,27 @@ impl<'a> Talk<'a> {
         self.lane.answer(answer).await;
     }
 
-    fn write(
-        &self,
-        state: Option<Map<String, Value>>,
-        variables: Option<Map<String, Value>>,
-        gone: Option<Vec<String>>,
-    ) -> Result<(), Error> {
+    /// Does what a frame changes.
+    fn write(&self, frame: &mut Incoming) -> Result<(), Error> {
+        let site = self.call.site;
+        let (variables, gone) = (frame.variables.take(), frame.gone.take());
         if variables.is_some() || gone.is_some() {
-            let (patch, gone) = (variables.unwrap_or_default(), gone.unwrap_or_default());
-            self.call.site.write_variables(patch, gone)?;
+            let written =
+                site.write_variables(variables.unwrap_or_default(), gone.unwrap_or_default());
+            // Behind the write: a worker that is told of it finds it done.
+            if let (Some(chat), Some(patch)) = (site.cx().chat_id(), frame.patch) {
+                self.worker.decided(chat, patch);
+            }
+            written?;
         }
-        if let Some(state) = state {
-            self.call.site.write_state(state)?;
+        if let Some(state) = frame.state.take() {
+            site.write_state(state)?;
         }
         Ok(())
     }
 
     /// How the call ended, with what it changed done.
-    pub(super) fn end(&self, frame: Incoming) -> Result<Said, HookError> {
+    pub(super) fn end(&self, mut frame: Incoming) -> Result<Said, HookError> {
         if let Some(error) = lock(&self.forbidden).take() {
             return Err(error.into());
         }
@@ -220,7 +267,7 @@ impl<'a> Talk<'a> {
         if let Some(what) = frame.bad {
             return Err(HookError::of_kind(FaultKind::BadReply, what));
         }
-        self.write(frame.state, frame.variables, frame.gone)?;
+        self.write(&mut frame)?;
         if let Some(q) = frame.kept {
             return match lock(&self.given).remove(&q) {
                 Some(Ok(given)) => Ok(Said::Given(Box::new(given))),
@@ -249,6 +296,14 @@ fn patched(changed: Value, request: &mut ModelRequest) -> Result<(), String> {
         patch.apply(request);
     }
     Ok(())
+}
+
+/// The answer to a question that has a value, or none.
+fn answered(q: u64, value: Result<Value, Error>) -> Value {
+    match value {
+        Ok(value) => json!({ "q": q, "v": value }),
+        Err(error) => refusal(q, &error),
+    }
 }
 
 fn refusal(q: u64, error: &Error) -> Value {

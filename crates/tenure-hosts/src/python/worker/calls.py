@@ -32,12 +32,16 @@ def begin(lane: Lane, message: dict[str, Any]) -> None:
         ctx = Context(lane, message, function)
     if function.body is None and not resolved(ctx):
         return
-    if "tell" in message:
-        lane.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
     if function.is_async:
+        if "tell" in message:
+            tell_begun(ctx)
         begin_task(ctx)
     else:
-        run_plain(ctx)
+        run_plain(ctx, "tell" in message)
+
+
+def tell_begun(ctx: Context) -> None:
+    ctx._lane.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
 
 
 def resolved(ctx: Context) -> bool:
@@ -61,9 +65,11 @@ def over(ctx: Context, frame: bytes) -> None:
     ctx._lane.pipe.write(frame)
 
 
-def run_plain(ctx: Context) -> None:
+def run_plain(ctx: Context, tells: bool) -> None:
     """Runs a plain function to its end. If what it returns has to be awaited, that is a task."""
     lane = ctx._lane
+    scope = ctx._p.get("chat_id") if ctx._function.takes_variables else None
+    chat = chat_of(scope) if scope else None
     if lane.loop is not None:
         lane.loop.rest()
     if lane.first is not None:
@@ -71,6 +77,9 @@ def run_plain(ctx: Context) -> None:
 
     def run(ctx: Context) -> Any:
         current.set(ctx)
+        lane.acquire(chat)
+        if tells:
+            tell_begun(ctx)
         value = ctx._run()
         if value is not None and hasattr(value, "__await__"):
             return value
@@ -80,6 +89,7 @@ def run_plain(ctx: Context) -> None:
         frame = lane.run(ctx, lambda ctx: lane.context.run(run, ctx))
     except BaseException as error:
         frame = failed(ctx, error)
+    lane.release(chat)
     if type(frame) is not bytes:
         ctx._run = lambda: frame  # type: ignore[method-assign]
         begin_task(ctx)

@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import contextvars
 import copy
+import datetime
 import enum
 import fcntl
 import gc
@@ -29,6 +30,7 @@ import json
 import linecache
 import logging
 import os
+import re
 import resource
 import signal
 import site

@@ -18,6 +18,8 @@ class Lane:
     running: Optional[Context] = None
     is_waiting = False
     is_abandoned = False
+    # The variables of a chat that the function of this thread has for itself.
+    has: Optional[Chat] = None
 
     def __init__(self, number: int, fd: int, about: dict[str, Any], first: Optional[Lane]) -> None:
         self.number = number
@@ -119,7 +121,10 @@ class Lane:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """While this thread waits for the host: it hears of a cancel there."""
+        """While this thread waits for the host: it hears of a cancel there, and others may have the
+        variables that it had."""
+        chat = self.has
+        self.release(chat)
         with self.lock:
             self.is_waiting = True
         try:
@@ -132,6 +137,21 @@ class Lane:
         finally:
             with self.lock:
                 self.is_waiting = False
+            self.acquire(chat)
+
+    def acquire(self, chat: Optional[Chat]) -> None:
+        """Waits for the variables of a chat, for a plain function alone. An interrupt is heard."""
+        if chat is not None:
+            while not chat.turn.acquire(timeout=GLANCE):
+                pass
+            self.has = chat
+
+    def release(self, chat: Optional[Chat]) -> None:
+        """Gives them back. That of a thread that was given up is done for it."""
+        with self.lock:
+            if chat is not None and self.has is chat:
+                self.has = None
+                chat.turn.release()
 
     def handle(self, message: dict[str, Any]) -> None:
         if "fn" in message:
@@ -202,6 +222,8 @@ class Lane:
         instance = self.about["instance_id"]
         if not any(it.about["instance_id"] == instance for it in list(lanes.values())):
             live_state.pop(instance, None)
+            agents.pop(instance, None)
+            runners.pop(instance, None)
         loop = self.loop
         if loop is not None:
             loop.rest()

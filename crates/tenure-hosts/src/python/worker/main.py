@@ -44,6 +44,7 @@ class Control(Pipe):
             if message["abandon"] in lanes:
                 lane = lanes.pop(message["abandon"])
                 lane.is_abandoned = True
+                lane.release(lane.has)
                 abandoned += 1
         elif "exit" in message:
             sys.exit(0)

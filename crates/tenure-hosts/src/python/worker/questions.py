@@ -9,6 +9,10 @@ def as_answer(q: int, value: Any) -> Any:
     return tenure.Answer(value["decision"], value.get("value"))
 
 
+def as_given(q: int, value: Any) -> Any:
+    return value
+
+
 def as_result(q: int, value: Any) -> Any:
     return Result(q, value)
 
@@ -55,6 +59,7 @@ HINTS = {
     "ask": "write `await ctx.ask(...)`",
     "step": "write `await ctx.step(...)`",
     "next": "write `return await next()`",
+    "send": "write `await agent.send(...)`",
 }
 
 
