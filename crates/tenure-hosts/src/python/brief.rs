@@ -3,6 +3,7 @@
 //! What stays the same in the life of an instance is sent to a worker once. A worker decodes what
 //! it gets whether or not the function looks at it, so this is most of what a call costs.
 
+use super::worker::Decided;
 use crate::payload::At;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -31,9 +32,9 @@ struct Brief<'a> {
     state: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chat_id: Option<&'a str>,
-    /// How new the variables are, and which change of the worker's they are decided on up to.
+    /// How new the variables are, and which change of the worker's was last decided on, by key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<(u64, u64)>,
+    version: Option<(u64, &'a Decided)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<BTreeMap<String, Value>>,
     /// Why `on_start` is called another time.
@@ -72,15 +73,15 @@ impl fmt::Write for Remaining<'_> {
 
 /// Writes a call at a point, as JSON.
 ///
-/// `seen` is the last change of the context variables that the worker has made and the chat has decided on.
+/// `decided` says which changes of the context variables the worker has made and the chat has decided on.
 pub(super) fn encode(
     cx: &Cx<'_>,
     at: &At<'_>,
-    seen: u64,
+    decided: &Decided,
     started: Option<bool>,
     buffer: &mut Vec<u8>,
 ) {
-    let brief = brief(cx, at, seen);
+    let brief = brief(cx, at, decided);
     // All of it is JSON already, and writing into memory does not fail.
     let _ = serde_json::to_writer(buffer, &Brief { started, ..brief });
 }
@@ -92,15 +93,15 @@ pub(super) fn encode_start_again(cx: &Cx<'_>, buffer: &mut Vec<u8>) {
     // All of it is JSON already, and writing into memory does not fail.
     let _ = serde_json::to_writer(
         buffer,
-        &Brief { point, reason, delivery_id: None, ..brief(cx, &At::Plain {}, 0) },
+        &Brief { point, reason, delivery_id: None, ..brief(cx, &At::Plain {}, &Decided::new()) },
     );
 }
 
-fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>, seen: u64) -> Brief<'a> {
+fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>, decided: &'a Decided) -> Brief<'a> {
     let phase = cx.agent().phase();
     let variables = cx.chat_variables();
     // Before the values: what is written in between is newer than it is taken for, and comes again.
-    let version = variables.map(|variables| (variables.version(), seen));
+    let version = variables.map(|variables| (variables.version(), decided));
     Brief {
         point: cx.hook_type().as_str(),
         agent: (phase, phase.state()),

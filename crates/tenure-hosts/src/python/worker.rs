@@ -8,7 +8,7 @@ use super::lane::{Gone, Lane, NotSent};
 use super::life::{End, Life};
 use super::{PythonFile, lock, start};
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub(super) struct Worker {
     /// The files that it has been sent, by their numbers.
     files: Mutex<Vec<bool>>,
     abandoned: AtomicU32,
-    /// The last change of each chat's variables that was made here and decided on.
-    patches: Mutex<HashMap<Box<str>, u64>>,
+    /// The changes of each chat's variables that were made here and decided on.
+    decided: Mutex<HashMap<Box<str>, Decided>>,
 }
 
 impl Worker {
@@ -53,7 +53,7 @@ impl Worker {
             last_lane: AtomicU32::new(0),
             files: Mutex::default(),
             abandoned: AtomicU32::new(0),
-            patches: Mutex::default(),
+            decided: Mutex::default(),
         }
     }
 
@@ -217,18 +217,28 @@ impl Worker {
         lane.lose(Gone { kind: FaultKind::NotStarted, why, culprit: None });
     }
 
-    /// Notes that a change of a chat's variables was decided on: it is part of them, or was refused.
-    pub(super) fn decided(&self, chat: &str, patch: u64) {
-        let mut patches = lock(&self.patches);
-        match patches.get_mut(chat) {
-            Some(last) => *last = patch.max(*last),
-            None => drop(patches.insert(chat.into(), patch)),
+    /// Decides on a change of a chat's variables. Lanes are read at the same time, so that a change may come
+    /// before one that was made earlier: `write` gets the keys that no later one has changed.
+    pub(super) fn decide<T>(
+        &self,
+        chat: &str,
+        patch: u64,
+        keys: impl IntoIterator<Item = String>,
+        write: impl FnOnce(&dyn Fn(&str) -> bool) -> T,
+    ) -> T {
+        let mut decided = lock(&self.decided);
+        let of = decided.entry(chat.into()).or_default();
+        let written = write(&|key| of.get(key).is_none_or(|last| *last < patch));
+        for key in keys {
+            let last = of.entry(key).or_default();
+            *last = patch.max(*last);
         }
+        written
     }
 
-    /// Returns the last change of a chat's variables that was decided on.
-    pub(super) fn last_decided(&self, chat: Option<&str>) -> u64 {
-        chat.and_then(|chat| lock(&self.patches).get(chat).copied()).unwrap_or_default()
+    /// Returns which changes of a chat's variables were decided on.
+    pub(super) fn decided(&self, chat: Option<&str>) -> Decided {
+        chat.and_then(|chat| lock(&self.decided).get(chat).cloned()).unwrap_or_default()
     }
 
     /// Takes lines that belong to no call, once.
@@ -236,6 +246,10 @@ impl Worker {
         self.life.take_stray()
     }
 }
+
+/// The number of the last change that was decided on, by the key of a variable: it is part of the chat, or was
+/// refused.
+pub(super) type Decided = BTreeMap<String, u64>;
 
 /// Which lane of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

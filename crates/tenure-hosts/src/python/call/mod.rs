@@ -361,13 +361,13 @@ impl Invocation<'_> {
         }
         buffer.extend_from_slice(b",\"p\":");
         let cx = self.site.cx();
-        let seen = call.worker().last_decided(cx.chat_id());
+        let decided = call.worker().decided(cx.chat_id());
         match at {
             Some(at @ At::Shutdown { .. }) => {
                 let started = self.host.starts().all_began(cx.instance_id());
-                brief::encode(cx, at, seen, Some(started), buffer);
+                brief::encode(cx, at, &decided, Some(started), buffer);
             }
-            Some(at) => brief::encode(cx, at, seen, None, buffer),
+            Some(at) => brief::encode(cx, at, &decided, None, buffer),
             None if matches!(told, Told::StartAgain) => brief::encode_start_again(cx, buffer),
             None => buffer.extend_from_slice(b"{}"),
         }

@@ -233,14 +233,15 @@ impl<'a> Talk<'a> {
     fn write(&self, frame: &mut Incoming) -> Result<(), Error> {
         let site = self.call.site;
         let (variables, gone) = (frame.variables.take(), frame.gone.take());
-        if variables.is_some() || gone.is_some() {
-            let written =
-                site.write_variables(variables.unwrap_or_default(), gone.unwrap_or_default());
-            // Behind the write: a worker that is told of it finds it done.
-            if let (Some(chat), Some(patch)) = (site.cx().chat_id(), frame.patch) {
-                self.worker.decided(chat, patch);
-            }
-            written?;
+        if let (Some(chat), Some(patch)) = (site.cx().chat_id(), frame.patch) {
+            let (mut variables, mut gone) =
+                (variables.unwrap_or_default(), gone.unwrap_or_default());
+            let keys: Vec<_> = variables.keys().chain(&gone).cloned().collect();
+            self.worker.decide(chat, patch, keys, |is_newest| {
+                variables.retain(|key, _| is_newest(key));
+                gone.retain(|key| is_newest(key));
+                site.write_variables(variables, gone)
+            })?;
         }
         if let Some(state) = frame.state.take() {
             site.write_state(state)?;

@@ -230,7 +230,7 @@ class Context:
             if scope:
                 chat = chat_of(scope)
                 with chat.lock:
-                    at, seen = self._p.get("version") or (0, 0)
+                    at, seen = self._p.get("version") or (0, {})
                     chat.data.merge(self._p.get("variables") or {}, at, seen)
                 self._variables = chat.variables
             else:

@@ -222,21 +222,21 @@ class Shared(Stored):
 
     def __init__(self) -> None:
         super().__init__({}, {})
-        self._at, self._seen = -1, 0
+        self._at = -1
         # The number of the patch that a key was last sent with.
         self._sent: dict[str, int] = {}
         self._patches = 0
 
-    def merge(self, values: dict[str, Any], at: int, seen: int) -> None:
+    def merge(self, values: dict[str, Any], at: int, seen: dict[str, int]) -> None:
         """Takes over what changed elsewhere. `at` says how new the values are, `seen` which patch
-        of this worker the host has decided on: what was sent since counts more."""
-        if (at, seen) <= (self._at, self._seen) or at < self._at:
+        of this worker the host has last decided on, by key: what was sent since counts more."""
+        if at < self._at:
             return
-        self._at, self._seen = at, seen
+        self._at = at
         base = self._base
         for key, value in values.items():
             text = encode(value)
-            if base.get(key) == text or self._sent.get(key, 0) > seen:
+            if base.get(key) == text or self._sent.get(key, 0) > seen.get(key, 0):
                 continue
             base[key] = text
             self._lost.pop(key, None)
@@ -248,7 +248,8 @@ class Shared(Stored):
                     continue
                 value = self._live[mark]
             self[key] = value
-        for key in [it for it in base if it not in values and self._sent.get(it, 0) <= seen]:
+        gone = [it for it in base if it not in values and self._sent.get(it, 0) <= seen.get(it, 0)]
+        for key in gone:
             del base[key]
             self._lost.pop(key, None)
             super().pop(key, None)
