@@ -1,9 +1,9 @@
 //! Where a hook or a tool is called from, for what differs between the kinds of contexts.
 
 use serde_json::{Map, Value};
-use tenure_core::Error;
 use tenure_core::ask::{Answer, Ask};
 use tenure_core::context::{ChatCx, Cx, InstanceCx, PhaseCx, ToolCx, TurnCx};
+use tenure_core::{Error, RunId};
 
 /// The context of a call.
 #[derive(Clone, Copy)]
@@ -22,6 +22,15 @@ impl<'a> Site<'a> {
             Self::Chat(cx) => cx,
             Self::Turn(cx) => cx,
             Self::Tool(cx) => cx,
+        }
+    }
+
+    /// Returns the run of the turn that the call is part of.
+    pub(crate) fn run_id(&self) -> Option<RunId> {
+        match self {
+            Self::Plain(_) | Self::Chat(_) => None,
+            Self::Turn(cx) => Some(cx.run_id()),
+            Self::Tool(cx) => cx.run_id(),
         }
     }
 

@@ -154,6 +154,19 @@ impl Process {
     ///
     /// Outside a tokio runtime whose I/O is enabled.
     pub fn spawn(launch: Launch<'_>, tracker: &TaskTracker) -> io::Result<Self> {
+        Self::spawn_with(launch, Stdio::piped(), tracker)
+    }
+
+    /// Starts a process whose standard input is this, and which has pipes for what it writes.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime whose I/O is enabled.
+    pub fn spawn_with(
+        launch: Launch<'_>,
+        stdin: Stdio,
+        tracker: &TaskTracker,
+    ) -> io::Result<Self> {
         let mark = fresh_mark();
         let child = Command::new(launch.program)
             .args(launch.args)
@@ -161,7 +174,7 @@ impl Process {
             .env_clear()
             .envs(launch.variables)
             .env(MARK, &*mark)
-            .stdin(Stdio::piped())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)

@@ -203,6 +203,7 @@ impl TeamBuilder {
             interpreter: Interpreter::at("python3"),
             environment: environment.clone(),
             dir: self.loaded.project.root.clone(),
+            limits: Default::default(),
         });
         Assembly::new(&self.loaded, &self.settings, &PythonHost::new(config), &environment)
     }

@@ -421,7 +421,12 @@ pub(super) async fn python_config(
         }
         None => Interpreter::at("python3"),
     };
-    Ok(PythonConfig { interpreter, environment: environment(loaded), dir: root })
+    Ok(PythonConfig {
+        interpreter,
+        environment: environment(loaded),
+        dir: root,
+        limits: PythonLimits::default(),
+    })
 }
 
 /// Files were checked before; what is wrong with them now has happened since.

@@ -85,6 +85,11 @@ impl<'a> ContextVariables<'a> {
         self.run?.variables.lock().get(key).cloned()
     }
 
+    /// Returns how often the variables were written, so that two looks at them can be told apart.
+    pub fn version(&self) -> u64 {
+        self.run.map_or(0, |run| run.variables.writes())
+    }
+
     /// Every variable.
     #[doc(alias = "data")]
     pub fn all(&self) -> BTreeMap<String, Value> {

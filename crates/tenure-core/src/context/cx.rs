@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::event::{EventBus, EventKind, LogStream};
 use crate::hook::Point;
 use crate::id::InstanceId;
-use crate::kernel::{Clock, Site, step_name};
+use crate::kernel::{Clock, Paused, Site, step_name};
 use crate::life::LifecycleMetrics;
 use crate::memory::MemoryHandle;
 use crate::message::History;
@@ -32,6 +32,12 @@ pub struct Cx<'a> {
     pub(crate) point: Point,
     /// The entry's place in the chain; small, because a context is copied into every hook's future.
     place: u16,
+}
+
+/// The limit of a call runs again when this is dropped. See [`Cx::pause_limit`].
+#[must_use = "the limit runs again as soon as this is dropped"]
+pub struct LimitPaused<'a> {
+    _clock: Paused<'a>,
 }
 
 /// The place of an effect: behind every entry.
@@ -229,6 +235,15 @@ impl<'a> Cx<'a> {
             Some(signal) => signal.wait().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Stops the call's own limit until the result is dropped, for time that is not the call's: the start
+    /// of a process, or a queue before it.
+    ///
+    /// A cancel does not cut a call whose limit stands still, and neither does the turn's limit: what is
+    /// waited for needs a limit of its own, and has to end with [`Cx::cancelled`].
+    pub fn pause_limit(&self) -> LimitPaused<'a> {
+        LimitPaused { _clock: self.clock.pause() }
     }
 
     /// Another agent, by name, from the registry that this one is in.

@@ -8,7 +8,7 @@ mod execution;
 mod logger;
 mod points;
 
-pub use cx::{AgentView, Cx};
+pub use cx::{AgentView, Cx, LimitPaused};
 pub use execution::{ContextDefect, ExecutionContext};
 pub use logger::Logger;
 pub use points::{Batch, ChatCx, InstanceCx, ModelCx, PhaseCx, ToolCx, TurnCx};

@@ -15,6 +15,6 @@ mod site;
 pub(crate) use around::{Around, Inside, Kind, Leaf, ModelKind, ToolKind};
 pub use around::{Next, NextCall, NextModel, NextTool};
 pub(crate) use bounded::{Bounded, Bounds, caught, later, panic_message};
-pub(crate) use clock::{Clock, Clocks};
+pub(crate) use clock::{Clock, Clocks, Paused};
 pub(crate) use sequence::{Ends, Sequence, sequence, step_name};
 pub(crate) use site::{Carried, ScopeData, Site};

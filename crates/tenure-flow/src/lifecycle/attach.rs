@@ -217,6 +217,7 @@ mod tests {
             interpreter: Interpreter::find(dir.path()).expect("there is a Python"),
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits: Default::default(),
         });
         let text = "import time\ndef log_workflow_start():\n    time.sleep(0.3)\n\
                     def log_workflow_completion():\n    pass\n";
@@ -298,6 +299,7 @@ mod tests {
             interpreter: Interpreter::find(dir.path()).expect("there is a Python"),
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits: Default::default(),
         });
         let environment = Environment::new();
         let hosts = Hosts::new(&python, &environment, &catalog);

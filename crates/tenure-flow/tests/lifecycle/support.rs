@@ -48,6 +48,7 @@ impl Lab {
             interpreter,
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits: Default::default(),
         };
         let bus = EventBus::new();
         let events = bus.subscribe(100_000);

@@ -59,6 +59,7 @@ impl Process {
             interpreter: Interpreter::find(dir).expect("there is a Python"),
             environment: Environment::new(),
             dir: dir.to_owned(),
+            limits: Default::default(),
         };
         let file = Arc::new(PythonFile::new(dir.join("tools.py"), TOOLS));
         Self { python: PythonHost::new(config), file }

@@ -60,6 +60,7 @@ pub(crate) enum At<'a> {
     /// A tool hook of fast-agent's, at whatever point it is called.
     ToolHook {
         tool_hook: &'static str,
+        run_id: RunId,
         iteration: usize,
         #[serde(serialize_with = "message_list")]
         messages: &'a Messages,

@@ -3,7 +3,10 @@
 use super::frame::Heard;
 use super::lock;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
 /// The calls that are in flight at a worker, and the frames that wait for them because somebody
@@ -15,8 +18,17 @@ pub(super) struct Desk {
 
 #[derive(Default)]
 struct Calls {
-    last: u64,
     open: Vec<Call>,
+}
+
+/// The number of a call, which a function that was not told it cannot guess.
+pub(super) type CallId = u64;
+
+/// Returns a number for a call. It fits into what every reader of JSON takes for an integer.
+fn fresh_id() -> CallId {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    KEY.hash_one(LAST.fetch_add(1, Ordering::Relaxed)) >> 11
 }
 
 struct Call {
@@ -34,9 +46,8 @@ impl Calls {
 impl Desk {
     /// Begins a call, and gives it a number.
     pub(super) fn open(&self) -> u64 {
+        let id = fresh_id();
         let mut calls = lock(&self.calls);
-        calls.last += 1;
-        let id = calls.last;
         calls.open.push(Call { id, frames: VecDeque::new(), waker: None });
         id
     }

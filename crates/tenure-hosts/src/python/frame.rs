@@ -32,6 +32,14 @@ impl Heard {
         }
     }
 
+    /// Returns `true` if the call is over with this.
+    pub(super) fn is_end(&self) -> bool {
+        match self {
+            Self::End(_) => true,
+            Self::Said(frame) => frame.is_end(),
+        }
+    }
+
     /// The call it belongs to.
     pub(super) fn id(&self) -> Option<u64> {
         match self {
@@ -83,6 +91,9 @@ pub(super) struct Incoming {
     /// The context variables that it removed.
     pub(super) gone: Option<Vec<String>>,
 
+    /// The number of this change of the context variables.
+    pub(super) patch: Option<u64>,
+
     // What it wants on the way.
     /// A line that was printed.
     pub(super) log: Option<String>,
@@ -98,12 +109,24 @@ pub(super) struct Incoming {
     #[serde(default, deserialize_with = "present")]
     pub(super) next: Option<Value>,
     pub(super) agent: Option<String>,
+    /// A message to another agent, and its name.
+    pub(super) send: Option<String>,
+    pub(super) to: Option<String>,
+    /// A key of the agent's memory to read, one to write with its value, and words to look for with a limit.
+    pub(super) recall: Option<String>,
+    pub(super) remember: Option<(String, Value)>,
+    pub(super) search: Option<(String, usize)>,
     #[serde(default)]
     pub(super) history: bool,
     #[serde(default)]
     pub(super) shutdown: bool,
+    /// The function runs from now on.
+    #[serde(default)]
+    pub(super) began: bool,
     /// The worker is ready for work.
     pub(super) ready: Option<u32>,
+    /// The main thread has heard that this call is to be interrupted.
+    pub(super) heard: Option<u64>,
 }
 
 /// A key with the value null is there, and one that is missing is not.
@@ -114,7 +137,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 impl Incoming {
     /// Whether the call is over with this.
     pub(super) fn is_end(&self) -> bool {
-        self.q.is_none() && self.log.is_none() && !self.shutdown
+        self.q.is_none() && self.log.is_none() && !self.shutdown && !self.began
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::PythonHost;
 use super::call::{Given, Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use crate::Role;
 use crate::payload::At;
 use crate::reply::{Decision, Expect, Reply, apply};
@@ -66,8 +66,12 @@ impl PythonHook {
     }
 
     async fn call(&self, site: Site<'_>, at: &At<'_>, rest: Rest<'_>) -> Result<Said, HookError> {
-        let invocation =
-            Invocation { host: &self.host, entry: &self.entry, site, hook: &self.name, rest };
+        let chair = match self.role {
+            Role::Guard => Chair::Guards,
+            Role::Other => Chair::Others,
+        };
+        let (host, entry, hook) = (&self.host, &self.entry, &*self.name);
+        let invocation = Invocation { host, entry, site, hook, rest, chair };
         invocation.run(Told::Hook(at)).await
     }
 

@@ -2,10 +2,11 @@
 
 use super::folding::Folding;
 use super::lock;
+use super::starts::Starts;
 use super::worker::Worker;
 use super::{
     MessageHookKind, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonLifecycleTool,
-    PythonMessageHook, PythonTool, ToolHooks, ToolHooksAdapter, WorkerKeeper,
+    PythonLimits, PythonMessageHook, PythonTool, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -25,9 +26,18 @@ const LULL: Duration = Duration::from_millis(5);
 /// Runs Python functions in worker processes.
 ///
 /// Instances of one family (a root, its clones and forks) share a worker, and so do instances that
-/// [`join`](PythonHost::join) the same group. A function's module is loaded once in each worker, so
-/// what one hook leaves in a global, or an object that it puts into `ctx.state`, is there for the
-/// next. A worker that crashed or was killed is replaced by a spare that has been started already.
+/// [`join`](PythonHost::join) the same group. Their guards share another, in which nothing else runs. A
+/// function's module is loaded once in each worker, so what one hook leaves in a global, or an object that
+/// it puts into `ctx.state`, is there for the next.
+///
+/// All functions of an instance run on one thread with one event loop. A plain function keeps it until it
+/// returns; only one that waits for `next`, `ask` or `step` has a thread of its own, the same at every call.
+///
+/// A call that is cancelled or takes too long gets a `CancelledError`. If it has not ended a second later its
+/// thread is given up, and the instance has another; other instances do not notice. A worker that crashed, or
+/// was killed because it did not answer, is replaced by a spare that has been started already: calls that had
+/// not begun go there, and an instance's `on_start` is called again, with the reason `worker_replaced`, before
+/// its next call.
 ///
 /// It is a handle: clones are the same host. Nothing is started before it is needed. When the last
 /// handle is gone, hooks and tools included, every worker is killed with everything it started.
@@ -46,16 +56,37 @@ struct Inner {
     has_groups: AtomicBool,
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
     catalog: Mutex<Catalog>,
+    starts: Starts,
     is_closed: AtomicBool,
 }
 
 type Started = Result<Arc<Worker>, String>;
 
-/// Who shares a worker.
+/// The seat of a worker: whose functions it runs, and which of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
+struct Key {
+    of: Sharing,
+    chair: Chair,
+}
+
+/// The instances that share workers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Sharing {
     Family(InstanceId),
     Group(Arc<str>),
+}
+
+/// One of the two workers of a family or group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Chair {
+    /// For guards alone: no other function can reach what they decide with.
+    Guards,
+    /// For all other hooks, and for tools.
+    Others,
+}
+
+impl Chair {
+    const BOTH: [Chair; 2] = [Chair::Guards, Chair::Others];
 }
 
 /// Who is in which group.
@@ -82,17 +113,17 @@ impl Groups {
     }
 }
 
-/// The place of a worker. Who sits there changes when one crashes.
+/// The place of a worker, which another one takes when it crashes.
 #[derive(Default)]
 struct Seat {
     worker: Option<Arc<Worker>>,
-    /// Held by whoever sees to it that somebody sits here.
+    /// Held by the call that starts a worker for it.
     filling: Arc<AsyncMutex<()>>,
 }
 
 impl Seat {
     fn sitting(&self) -> Option<&Arc<Worker>> {
-        self.worker.as_ref().filter(|worker| !worker.is_gone())
+        self.worker.as_ref().filter(|worker| worker.is_fit())
     }
 }
 
@@ -103,13 +134,11 @@ struct Catalog {
     functions: u32,
 }
 
-/// A function with its numbers, and with what was learnt about it.
+/// A function with its numbers.
 pub(super) struct Entry {
     pub(super) function: PythonFunction,
     pub(super) id: u32,
     pub(super) file: u32,
-    /// Whether its last call took so little that it may run in the worker's main thread.
-    pub(super) is_fast: AtomicBool,
 }
 
 impl PythonHost {
@@ -123,6 +152,7 @@ impl PythonHost {
             has_groups: AtomicBool::new(false),
             spare: Mutex::default(),
             catalog: Mutex::default(),
+            starts: Starts::default(),
             is_closed: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -138,20 +168,28 @@ impl PythonHost {
         }
     }
 
-    /// Puts an instance, with its clones and forks, into a group. All of a group share one worker.
+    /// Puts an instance, with its clones and forks, into a group. All of a group share their workers.
     pub fn join(&self, instance: InstanceId, group: impl Into<Arc<str>>) {
         lock(&self.inner.groups).join(instance, group.into());
         self.inner.has_groups.store(true, Ordering::Release);
     }
 
-    /// Forgets a group, and ends its worker: it is asked to go, and killed if it has not gone within
+    /// Forgets a group, and ends its workers: each is asked to go, and killed if it has not gone within
     /// a second. For when everything that joined the group is over.
     pub async fn leave(&self, group: &str) {
         lock(&self.inner.groups).forget(group);
-        let seat = lock(&self.inner.seats).remove(&Key::Group(group.into()));
-        if let Some(worker) = seat.and_then(|seat| seat.worker) {
-            worker.dismiss().await;
-        }
+        self.dismiss(Sharing::Group(group.into())).await;
+    }
+
+    /// Ends the workers of a family or group.
+    async fn dismiss(&self, of: Sharing) {
+        let seats = {
+            let mut seats = lock(&self.inner.seats);
+            Chair::BOTH.map(|chair| seats.remove(&Key { of: of.clone(), chair }))
+        };
+        let workers = seats.into_iter().flatten().filter_map(|seat| seat.worker);
+        let workers: Vec<_> = workers.filter(|worker| !worker.is_gone()).collect();
+        futures_util::future::join_all(workers.iter().map(|worker| worker.dismiss())).await;
     }
 
     /// How many groups are known, for whoever wants to see that none is left behind.
@@ -234,24 +272,36 @@ impl PythonHost {
         }) as u32;
         catalog.functions += 1;
         let id = catalog.functions;
-        Arc::new(Entry { function, id, file, is_fast: AtomicBool::new(false) })
+        Arc::new(Entry { function, id, file })
     }
 
     pub(super) fn tracker(&self) -> &TaskTracker {
         &self.inner.tracker
     }
 
-    /// The worker that serves this context, if one does.
-    pub(super) fn sitting(&self, cx: &Cx<'_>) -> Result<Option<Arc<Worker>>, HookError> {
+    pub(super) fn starts(&self) -> &Starts {
+        &self.inner.starts
+    }
+
+    pub(super) fn limits(&self) -> &PythonLimits {
+        &self.inner.config.limits
+    }
+
+    /// Returns the worker that serves this context, if one does.
+    pub(super) fn sitting(
+        &self,
+        cx: &Cx<'_>,
+        chair: Chair,
+    ) -> Result<Option<Arc<Worker>>, HookError> {
         if self.inner.is_closed.load(Ordering::Acquire) {
             return Err(closed());
         }
-        Ok(self.inner.sitting(&self.inner.key(cx)))
+        Ok(self.inner.sitting(&self.inner.key(cx, chair)))
     }
 
-    /// The worker that serves this context from now on.
-    pub(super) async fn seated(&self, cx: &Cx<'_>) -> Result<Arc<Worker>, HookError> {
-        let key = self.inner.key(cx);
+    /// Returns the worker that serves this context from now on.
+    pub(super) async fn seated(&self, cx: &Cx<'_>, chair: Chair) -> Result<Arc<Worker>, HookError> {
+        let key = self.inner.key(cx, chair);
         let filling = lock(&self.inner.seats).entry(key.clone()).or_default().filling.clone();
         let _filling = filling.lock().await;
         if let Some(worker) = self.inner.sitting(&key) {
@@ -259,47 +309,53 @@ impl PythonHost {
         }
         let started = self.inner.take_spare().await;
         let worker = started.map_err(|why| HookError::of_kind(FaultKind::NotStarted, why))?;
-        {
+        let before = {
             let mut seats = lock(&self.inner.seats);
-            // Behind the lock: who closes the host empties the seats afterwards.
+            // Behind the lock: a host that is closed empties the seats afterwards.
             if self.inner.is_closed.load(Ordering::Acquire) {
                 return Err(closed());
             }
-            seats.entry(key).or_default().worker = Some(worker.clone());
+            seats.entry(key).or_default().worker.replace(worker.clone())
+        };
+        if let Some(before) = before.filter(|before| !before.is_gone()) {
+            // It has threads that never came back, and is idle.
+            self.inner.tracker.spawn(async move { before.dismiss().await });
         }
         self.inner.start_spare();
         Ok(worker)
     }
 
-    /// Forgets what an instance left behind; the last of a family takes the worker with it.
+    /// Forgets what an instance left behind; the last of a family takes the workers with it.
     pub(super) async fn release(&self, cx: &Cx<'_>) {
-        let key = self.inner.key(cx);
-        let is_root = cx.instance_id() == cx.family_id();
-        let worker = {
-            let mut seats = lock(&self.inner.seats);
-            match key {
-                Key::Family(_) if is_root => seats.remove(&key).and_then(|seat| seat.worker),
-                _ => seats.get(&key).and_then(|seat| seat.sitting().cloned()),
-            }
+        let of = self.inner.sharing(cx);
+        self.inner.starts.forget(cx.instance_id());
+        if cx.instance_id() == cx.family_id() && matches!(of, Sharing::Family(_)) {
+            return self.dismiss(of).await;
+        }
+        let workers: Vec<_> = {
+            let seats = lock(&self.inner.seats);
+            let keys = Chair::BOTH.map(|chair| Key { of: of.clone(), chair });
+            keys.iter().filter_map(|key| seats.get(key)?.worker.clone()).collect()
         };
-        let Some(worker) = worker.filter(|worker| !worker.is_gone()) else { return };
-        if is_root && matches!(key, Key::Family(_)) {
-            worker.dismiss().await;
-        } else {
-            worker.forget(cx.instance_id()).await;
+        for worker in workers {
+            worker.forget(cx.instance_id());
         }
     }
 }
 
 impl Inner {
-    fn key(&self, cx: &Cx<'_>) -> Key {
+    fn key(&self, cx: &Cx<'_>, chair: Chair) -> Key {
+        Key { of: self.sharing(cx), chair }
+    }
+
+    fn sharing(&self, cx: &Cx<'_>) -> Sharing {
         let family = cx.family_id();
         if !self.has_groups.load(Ordering::Acquire) {
-            return Key::Family(family);
+            return Sharing::Family(family);
         }
         let groups = lock(&self.groups);
         let group = groups.of.get(&cx.instance_id()).or_else(|| groups.of.get(&family));
-        group.map_or(Key::Family(family), |group| Key::Group(group.clone()))
+        group.map_or(Sharing::Family(family), |group| Sharing::Group(group.clone()))
     }
 
     fn sitting(&self, key: &Key) -> Option<Arc<Worker>> {
@@ -334,7 +390,8 @@ impl Inner {
             let started = Worker::start(&config, &tracker).await;
             if let Ok(worker) = &started {
                 for (number, file) in files.iter().enumerate() {
-                    worker.prepare((number as u32, file)).await;
+                    // A worker that takes nothing any more is found out by the first call.
+                    let _ = worker.send_file(number as u32, file).await;
                 }
             }
             // If nobody wants it any more, it is dropped, and killed with that.

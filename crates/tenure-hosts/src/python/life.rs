@@ -1,14 +1,15 @@
 //! The life of a worker's process, for everybody who has to do with it.
 
+use super::lane::Gone;
 use super::lock;
 use futures_util::task::AtomicWaker;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
-use tenure_core::hook::{FaultKind, HookError};
+use tenure_core::hook::FaultKind;
 use tenure_process::{Ended, Leftovers, Process};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
@@ -29,26 +30,26 @@ const MOST_WORDS: usize = 600;
 pub(super) enum End {
     /// By itself.
     Exited(Ended),
-    /// By us, and why.
-    Killed(Arc<str>),
+    /// By us: why, and the call that made us, if one did.
+    Killed { why: Arc<str>, by: Option<u64> },
     /// It closed its pipe, or wrote what is no frame.
     Silent(Arc<str>),
 }
 
 impl End {
-    /// What this is for a call that was in flight.
-    pub(super) fn fault(&self) -> HookError {
-        match self {
+    /// Returns what this is for a call that was in flight.
+    pub(super) fn gone(&self) -> Gone {
+        let (kind, why, culprit) = match self {
             Self::Exited(ended @ Ended::Code(_)) => {
-                HookError::of_kind(FaultKind::Exited, format!("the worker ended with {ended}"))
+                (FaultKind::Exited, format!("the worker ended with {ended}").into(), None)
             }
             Self::Exited(ended @ Ended::Signal(_)) => {
-                HookError::of_kind(FaultKind::Panicked, format!("the worker crashed with {ended}"))
+                (FaultKind::Panicked, format!("the worker crashed with {ended}").into(), None)
             }
-            Self::Killed(why) | Self::Silent(why) => {
-                HookError::of_kind(FaultKind::Panicked, why.to_string())
-            }
-        }
+            Self::Killed { why, by } => (FaultKind::Panicked, why.clone(), *by),
+            Self::Silent(why) => (FaultKind::Panicked, why.clone(), None),
+        };
+        Gone { kind, why, culprit }
     }
 }
 
@@ -60,8 +61,11 @@ pub(super) struct Life {
     /// Cancelled when the process has been killed or reaped.
     gone: CancellationToken,
     is_over: AtomicBool,
-    /// Whoever reads the worker's frames.
-    reader: AtomicWaker,
+    /// Those who read the worker's frames, each on a lane of its own.
+    readers: Mutex<Vec<Weak<AtomicWaker>>>,
+    /// How many calls are in flight, and how many were when the process ended.
+    flights: AtomicUsize,
+    flights_at_end: AtomicUsize,
     stray: Mutex<VecDeque<String>>,
     has_stray: AtomicBool,
 }
@@ -75,7 +79,9 @@ impl Life {
             end: OnceLock::new(),
             gone: CancellationToken::new(),
             is_over: AtomicBool::new(false),
-            reader: AtomicWaker::new(),
+            readers: Mutex::default(),
+            flights: AtomicUsize::new(0),
+            flights_at_end: AtomicUsize::new(0),
             stray: Mutex::default(),
             has_stray: AtomicBool::new(false),
         })
@@ -90,24 +96,56 @@ impl Life {
         self.gone.cancelled().await;
     }
 
-    /// Whether the process has been killed or reaped. If not, `reader` is woken when it is. Only
-    /// one can wait here at a time.
-    pub(super) fn poll_over(&self, reader: &std::task::Waker) -> bool {
-        self.reader.register(reader);
+    /// Returns `true` once the process has been killed or reaped.
+    pub(super) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Has a reader woken when the process has been killed or reaped.
+    pub(super) fn add_reader(&self, reader: &Arc<AtomicWaker>) {
+        let mut readers = lock(&self.readers);
+        readers.retain(|reader| reader.strong_count() > 0);
+        readers.push(Arc::downgrade(reader));
+    }
+
+    /// Counts a call that goes to the process, until [`Life::landed`].
+    pub(super) fn took_off(&self) {
+        self.flights.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn landed(&self) {
+        self.flights.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn flights(&self) -> usize {
+        self.flights.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if no other call was in flight when the process ended.
+    pub(super) fn was_alone(&self) -> bool {
+        self.flights_at_end.load(Ordering::Relaxed) <= 1
+    }
+
+    /// Sets how it ended, once.
+    fn set_end(&self, end: End) -> bool {
+        let is_first = self.end.set(end).is_ok();
+        if is_first {
+            self.flights_at_end.store(self.flights(), Ordering::Relaxed);
+        }
+        is_first
     }
 
     /// Kills the process and everything that it started, now, unless it has ended.
     pub(super) fn kill(&self, end: End) {
         // Once: when it has been reaped, its number may be somebody else's.
-        if self.end.set(end).is_ok() {
+        if self.set_end(end) {
             self.sweep();
         }
     }
 
     /// Kills it on another thread, since to look for what is left of it takes longer than a call.
     pub(super) fn kill_elsewhere(self: &Arc<Self>, end: End, tracker: &TaskTracker) {
-        if self.end.set(end).is_ok() {
+        if self.set_end(end) {
             let life = self.clone();
             drop(tracker.spawn_blocking(move || life.sweep()));
         }
@@ -117,7 +155,10 @@ impl Life {
         lock(&self.process).kill();
         self.is_over.store(true, Ordering::Release);
         self.gone.cancel();
-        self.reader.wake();
+        let readers = std::mem::take(&mut *lock(&self.readers));
+        for reader in readers.iter().filter_map(Weak::upgrade) {
+            reader.wake();
+        }
     }
 
     /// Keeps a line that nobody can be named for.
@@ -158,7 +199,7 @@ impl Life {
 /// Waits for the end of the process, kills what it left behind, and says so.
 pub(super) async fn reap(life: Arc<Life>, tracker: TaskTracker) {
     let ended = poll_fn(|cx| pin!(lock(&life.process).wait()).poll(cx)).await;
-    let by_itself = ended.is_ok_and(|ended| life.end.set(End::Exited(ended)).is_ok());
+    let by_itself = ended.is_ok_and(|ended| life.set_end(End::Exited(ended)));
     life.sweep();
     if by_itself {
         // Nobody waits for what left its group but who shuts the host down.

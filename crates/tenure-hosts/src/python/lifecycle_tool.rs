@@ -2,7 +2,7 @@
 
 use super::PythonHost;
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use crate::LifecycleCall;
 use serde_json::Value;
 use std::fmt;
@@ -47,6 +47,7 @@ impl PythonLifecycleTool {
             site: call.site,
             hook: &self.name,
             rest: Rest::Nothing,
+            chair: Chair::Others,
         };
         match invocation.run(Told::Lifecycle(&call.at)).await? {
             Said::Decision(value) => Ok(value.unwrap_or_default()),

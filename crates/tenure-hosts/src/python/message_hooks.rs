@@ -4,7 +4,7 @@ mod list;
 
 use super::PythonHost;
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use crate::site::Site;
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -108,6 +108,7 @@ impl PythonMessageHook {
             site: Site::from(cx),
             hook: &self.name,
             rest: Rest::Nothing,
+            chair: Chair::Others,
         };
         match invocation.run(Told::Message(&given)).await? {
             Said::Decision(value) => Ok(value),

@@ -1,13 +1,15 @@
 //! Hooks and tools written in Python.
 //!
-//! A [`PythonHost`] keeps worker processes, one for each family of instances or group, and one
-//! warm spare. A worker runs one embedded script; functions are sent to it as source, called by
-//! frames on a pipe of their own, and killed with their process group when they take too long.
+//! A [`PythonHost`] keeps worker processes: for each family of instances or group one, and one more for its
+//! guards, and a warm spare. A worker runs one embedded script. Each instance has a lane there, which is a
+//! thread with an event loop and a socket; functions are sent as source and called by frames. A call that
+//! takes too long is cancelled, then its thread is given up; only a process that no longer answers is killed.
 
 mod arguments;
 mod brief;
 mod call;
 mod config;
+mod control;
 mod desk;
 mod folding;
 mod frame;
@@ -16,6 +18,7 @@ mod hook;
 mod host;
 mod interpreter;
 mod keeper;
+mod lane;
 mod life;
 mod lifecycle_tool;
 mod message_hooks;
@@ -23,13 +26,14 @@ mod outbox;
 mod raised;
 mod source;
 mod start;
+mod starts;
 mod tool;
 mod tool_hooks;
 mod worker;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use config::PythonConfig;
+pub use config::{PythonConfig, PythonLimits};
 pub use function::{PythonFile, PythonFunction, Style};
 pub use hook::PythonHook;
 pub use host::PythonHost;

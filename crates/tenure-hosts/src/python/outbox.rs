@@ -1,84 +1,71 @@
 //! What goes to a worker.
 
-use super::folding::Folding;
 use super::host::Entry;
-use super::worker::NotSent;
-use super::{PythonFile, PythonFunction, Style, frame};
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use tenure_core::InstanceId;
+use super::lane::NotSent;
+use super::{PythonFunction, Style, frame};
+use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
+use tokio::net::unix::OwnedWriteHalf;
 
 /// What the buffer may keep when it is empty again.
 const KEPT: usize = 256 << 10;
 
-/// The pipe to a worker, and what has been told through it.
+/// The socket to a thread of a worker, and what has been told through it.
 pub(super) struct Outbox {
-    pipe: ChildStdin,
+    pipe: OwnedWriteHalf,
     /// Whether a frame was begun and not ended: nothing can follow it.
     is_torn: bool,
     /// Frames that are to be sent.
     buffer: Vec<u8>,
-    known: Known,
-}
-
-/// What a worker has been told about. The numbers of files and functions are small.
-#[derive(Default)]
-struct Known {
-    files: Vec<bool>,
+    /// The functions that the thread has been told of, by their numbers, which are small.
     functions: Vec<bool>,
-    instances: HashMap<InstanceId, u32, Folding>,
-    last_instance: u32,
 }
 
-/// Whether this is the first time.
-fn is_news(known: &mut Vec<bool>, number: u32) -> bool {
-    let at = number as usize;
-    if known.len() <= at {
-        known.resize(at + 1, false);
-    }
-    !std::mem::replace(&mut known[at], true)
+/// Whether the host is told when a function begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// It begins at once, so that is not worth a frame.
+    AtOnce,
+    /// Its module is loaded first.
+    Loads,
+    /// Other calls of its instance are in flight.
+    Queued,
 }
 
 impl Outbox {
-    pub(super) fn new(pipe: ChildStdin) -> Self {
-        Self { pipe, is_torn: false, buffer: Vec::with_capacity(1 << 10), known: Known::default() }
+    pub(super) fn new(pipe: OwnedWriteHalf) -> Self {
+        let buffer = Vec::with_capacity(1 << 10);
+        Self { pipe, is_torn: false, buffer, functions: Vec::new() }
     }
 
-    /// Puts down the frame of a call, and before it whatever the worker has not heard of: the
-    /// function, its file, and the instance, which `about` tells. `body` writes what the call
-    /// holds behind its numbers. Gives where the frame of the call begins, and how long it is.
+    /// Returns `true` if the thread has been told of a function.
+    pub(super) fn knows(&self, entry: &Entry) -> bool {
+        self.functions.get(entry.id as usize).copied().unwrap_or(false)
+    }
+
+    /// Puts down the frame of a call, and before it the function, if the thread has not heard of it. `body`
+    /// writes what the call holds behind its numbers. Gives where the frame of the call begins, and how
+    /// long it is.
     pub(super) fn compose(
         &mut self,
         id: u64,
         entry: &Entry,
-        instance: (InstanceId, impl FnOnce() -> Value),
+        begin: Begin,
         body: impl FnOnce(&mut Vec<u8>),
     ) -> (usize, usize) {
         self.buffer.clear();
-        if is_news(&mut self.known.functions, entry.id) {
+        if !self.knows(entry) {
             self.introduce(entry);
         }
-        let number = match self.known.instances.get(&instance.0) {
-            Some(number) => *number,
-            None => {
-                self.known.last_instance += 1;
-                let number = self.known.last_instance;
-                self.known.instances.insert(instance.0, number);
-                let about = json!({ "about": number, "instance": instance.1() });
-                frame::push(&mut self.buffer, &about);
-                number
-            }
-        };
         let buffer = &mut self.buffer;
         let start = frame::open(buffer);
         buffer.extend_from_slice(b"{\"id\":");
         frame::number(buffer, id);
         buffer.extend_from_slice(b",\"fn\":");
         frame::number(buffer, entry.id.into());
-        buffer.extend_from_slice(b",\"a\":");
-        frame::number(buffer, number.into());
+        if begin != Begin::AtOnce {
+            buffer.extend_from_slice(b",\"tell\":true");
+        }
         body(buffer);
         buffer.push(b'}');
         frame::seal(buffer, start);
@@ -87,28 +74,15 @@ impl Outbox {
 
     #[cold]
     fn introduce(&mut self, entry: &Entry) {
-        let PythonFunction { file, name, style, takes, .. } = &entry.function;
-        self.put_file((entry.file, file));
+        let PythonFunction { name, style, takes, .. } = &entry.function;
         let about = json!({
             "file": entry.file, "name": name, "async": *style == Style::Async, "takes": takes,
         });
         frame::push(&mut self.buffer, &json!({ "def": entry.id, "function": about }));
-    }
-
-    /// Puts down a file, unless the worker has it.
-    pub(super) fn put_file(&mut self, (number, file): (u32, &PythonFile)) {
-        if is_news(&mut self.known.files, number) {
-            let path = file.path().to_string_lossy();
-            let told = json!({ "file": number, "path": path, "source": &**file.source() });
-            frame::push(&mut self.buffer, &told);
-        }
-    }
-
-    /// Puts down that an instance has ended, if the worker knows it.
-    pub(super) fn put_end_of(&mut self, instance: InstanceId) {
-        if let Some(number) = self.known.instances.remove(&instance) {
-            frame::push(&mut self.buffer, &json!({ "forget": number }));
-        }
+        let at = entry.id as usize;
+        let length = self.functions.len().max(at + 1);
+        self.functions.resize(length, false);
+        self.functions[at] = true;
     }
 
     /// Puts down frames that are made already.

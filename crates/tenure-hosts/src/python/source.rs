@@ -24,6 +24,7 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/questions.py"),
     include_str!("worker/modules.py"),
     include_str!("worker/loop.py"),
+    include_str!("worker/lane.py"),
     include_str!("worker/calls.py"),
     include_str!("worker/replies.py"),
     include_str!("worker/messages.py"),

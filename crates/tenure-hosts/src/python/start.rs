@@ -1,15 +1,22 @@
 //! The start of a worker.
 
-use super::frame::{self, Heard};
-use super::life::{End, Life, listen, reap};
+use super::control::{Control, hear};
+use super::frame::{self, Heard, Inbox};
+use super::life::{AFTERMATH, End, Life, listen, reap};
 use super::source::{BOOTSTRAP, PACKAGE, WORKER};
 use super::worker::{FAREWELL, Worker};
 use super::{Interpreter, PythonConfig};
 use serde_json::json;
 use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 use tenure_process::{Launch, Process};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedReadHalf;
 use tokio_util::task::TaskTracker;
 
 /// How long a worker may take until it says that it is ready.
@@ -25,21 +32,27 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
         dir: &config.dir,
         variables: config.environment.variables(),
     };
-    let mut process = Process::spawn(launch, tracker)
+    let (ours, theirs) = sockets().map_err(|error| format!("no socket could be made: {error}"))?;
+    let mut process = Process::spawn_with(launch, Stdio::from(theirs), tracker)
         .map_err(|error| not_spawned(&config.interpreter, &config.dir, &error))?;
-    let pipes = (process.stdin(), process.stdout(), process.stderr());
-    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+    // What it writes to its standard output goes to the other pipe.
+    drop(process.stdout());
+    let Some(stderr) = process.stderr() else {
         return Err("the pipes of the Python process are missing".to_owned());
     };
     let pid = process.pid();
     let life = Life::new(process);
     tracker.spawn(reap(life.clone(), tracker.clone()));
     let listener = tracker.spawn(listen(life.clone(), stderr));
-    let worker = Worker::new(life.clone(), pid, (stdin, stdout));
-    match tokio::time::timeout(HANDSHAKE, is_ready(&worker)).await {
-        Ok(true) => Ok(worker),
+    let (control, mut inbox) = Control::new(ours);
+    match tokio::time::timeout(HANDSHAKE, is_ready(&control, &mut inbox, &life)).await {
+        Ok(true) => {
+            let heard = control.heard().clone();
+            tracker.spawn(hear(inbox, life.clone(), heard));
+            Ok(Worker::new(life, pid, control))
+        }
         Ok(false) => {
-            worker.kill("it did not say that it was ready");
+            kill(&life, "it did not say that it was ready");
             let _ = tokio::time::timeout(FAREWELL, life.gone()).await;
             let _ = tokio::time::timeout(FAREWELL, listener).await;
             let ended = match life.end() {
@@ -51,22 +64,38 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
             Err(format!("{} ended before it was ready{ended}: {words}", python.display()))
         }
         Err(_) => {
-            worker.kill("it was not ready in time");
+            kill(&life, "it was not ready in time");
             Err(format!("{} was not ready within {HANDSHAKE:?}", python.display()))
         }
     }
 }
 
+/// Returns our end of a socket, which does not block, and that of the worker, which does.
+pub(super) fn sockets() -> io::Result<(UnixStream, OwnedFd)> {
+    let (ours, theirs) = StdStream::pair()?;
+    ours.set_nonblocking(true)?;
+    Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
+fn kill(life: &Life, why: &str) {
+    life.kill(End::Killed { why: why.into(), by: None });
+}
+
 /// Sends the source, and waits for the first frame.
-async fn is_ready(worker: &Worker) -> bool {
+async fn is_ready(control: &Control, inbox: &mut Inbox<OwnedReadHalf>, life: &Life) -> bool {
     let mut boot = Vec::with_capacity(WORKER.len() + (32 << 10));
     let start = frame::open(&mut boot);
     boot.extend_from_slice(WORKER.as_bytes());
     frame::seal(&mut boot, start);
     frame::push(&mut boot, &json!(PACKAGE));
-    // What does not read it has ended, and says so below.
-    let _ = worker.send(&boot).await;
-    matches!(worker.first().await, Some(Heard::Said(first)) if first.ready.is_some())
+    // A process that does not read it has ended, and says so below.
+    let _ = control.send(&boot).await;
+    let first = inbox.next().await;
+    if !matches!(first, Ok(Some(_))) {
+        // It has ended, or soon will; how is worth knowing.
+        let _ = tokio::time::timeout(AFTERMATH, life.gone()).await;
+    }
+    matches!(first, Ok(Some(Heard::Said(first))) if first.ready.is_some())
 }
 
 fn not_spawned(interpreter: &Interpreter, dir: &Path, error: &std::io::Error) -> String {

@@ -1,7 +1,7 @@
 //! A Python function as a tool.
 
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use super::{PythonHost, arguments};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -49,6 +49,7 @@ impl Tool for PythonTool {
             site: cx.into(),
             hook: &self.spec.name,
             rest: Rest::Nothing,
+            chair: Chair::Others,
         };
         let said = invocation.run(told).await;
         match said.map_err(|error| ToolError::new(error.to_string()))? {

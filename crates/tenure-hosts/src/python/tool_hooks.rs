@@ -3,7 +3,7 @@
 mod standing;
 
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::Entry;
+use super::host::{Chair, Entry};
 use super::{PythonFunction, PythonHost, lock};
 use crate::payload::{At, Response};
 use crate::reply::RequestPatch;
@@ -218,16 +218,24 @@ impl ToolHooksAdapter {
         let Some((_, entry)) = self.hooks.iter().find(|(it, _)| *it == kind) else {
             return Ok(None);
         };
+        let Some(run_id) = site.run_id() else { return Ok(None) };
         let at = At::ToolHook {
             tool_hook: kind.as_str(),
+            run_id,
             iteration: seen.iteration,
             messages: seen.messages,
             response: seen.response.map(Response::of),
             params: seen.params,
             usage: seen.usage,
         };
-        let call =
-            Invocation { host: &self.host, entry, site, hook: kind.as_str(), rest: Rest::Nothing };
+        let call = Invocation {
+            host: &self.host,
+            entry,
+            site,
+            hook: kind.as_str(),
+            rest: Rest::Nothing,
+            chair: Chair::Others,
+        };
         let named = |error| self.named(kind, error);
         match call.run(Told::Hook(&at)).await.map_err(named)? {
             Said::Decision(Some(changed)) if !changed.is_null() => {

@@ -1,40 +1,38 @@
-//! One worker process, and the conversation with it.
-//!
-//! Nobody reads while nothing is asked: whoever waits for an answer reads, and hands what is not
-//! for it to whom it is for. So the usual call, which is alone, goes through no other task.
+//! One worker process: its lanes, and what its main thread is told.
 
-use super::desk::Desk;
-use super::frame::{self, Heard, Inbox};
-use super::life::{AFTERMATH, End, Life};
-use super::outbox::Outbox;
-use super::{PythonFile, start};
+use super::control::Control;
+use super::desk::CallId;
+use super::folding::Folding;
+use super::frame;
+use super::lane::{Gone, Lane, NotSent};
+use super::life::{End, Life};
+use super::{PythonFile, lock, start};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::io;
-use std::sync::Arc;
-use std::task::Poll;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::InstanceId;
-use tenure_core::hook::HookError;
-use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{Mutex, MutexGuard};
+use tenure_core::hook::FaultKind;
 use tokio_util::task::TaskTracker;
 
-/// How long a worker that was asked to go, or to stop, may take.
+/// The time that a worker has to go when it is asked to, and a call to end when it is cancelled.
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
-
-/// Why a frame could not be sent: the worker takes nothing any more.
-#[derive(Debug)]
-pub(super) struct NotSent;
+/// A worker with this many threads that were given up is replaced as soon as it is idle.
+const MOST_ABANDONED: u32 = 8;
 
 /// A worker that has said that it is ready. Dropping it kills it.
 pub(super) struct Worker {
     life: Arc<Life>,
     pid: u32,
-    inbox: Mutex<Inbox<ChildStdout>>,
-    outbox: Mutex<Outbox>,
-    desk: Desk,
+    control: Control,
+    lanes: Mutex<HashMap<InstanceId, Vec<Arc<Lane>>, Folding>>,
+    last_lane: AtomicU32,
+    /// The files that it has been sent, by their numbers.
+    files: Mutex<Vec<bool>>,
+    abandoned: AtomicU32,
+    /// The changes of each chat's variables that were made here and decided on.
+    decided: Mutex<HashMap<Box<str>, Decided>>,
 }
 
 impl Worker {
@@ -46,14 +44,16 @@ impl Worker {
         start::start(config, tracker).await
     }
 
-    /// The two ends of a conversation that begins.
-    pub(super) fn new(life: Arc<Life>, pid: u32, pipes: (ChildStdin, ChildStdout)) -> Self {
+    pub(super) fn new(life: Arc<Life>, pid: u32, control: Control) -> Self {
         Self {
             life,
             pid,
-            inbox: Mutex::new(Inbox::new(pipes.1)),
-            outbox: Mutex::new(Outbox::new(pipes.0)),
-            desk: Desk::default(),
+            control,
+            lanes: Mutex::default(),
+            last_lane: AtomicU32::new(0),
+            files: Mutex::default(),
+            abandoned: AtomicU32::new(0),
+            decided: Mutex::default(),
         }
     }
 
@@ -61,22 +61,20 @@ impl Worker {
         self.pid
     }
 
-    /// The calls that are in flight.
-    pub(super) fn desk(&self) -> &Desk {
-        &self.desk
-    }
-
     pub(super) fn is_gone(&self) -> bool {
         self.life.end().is_some()
     }
 
-    pub(super) fn end(&self) -> Option<&End> {
-        self.life.end()
+    /// Returns `true` if it takes calls: it lives, and has not so many abandoned threads that it is to be
+    /// replaced while it is idle.
+    pub(super) fn is_fit(&self) -> bool {
+        !self.is_gone()
+            && (self.abandoned.load(Ordering::Relaxed) < MOST_ABANDONED || self.life.flights() > 0)
     }
 
     /// Kills the worker and everything that it started, now.
     pub(super) fn kill(&self, why: &str) {
-        self.life.kill(End::Killed(why.into()));
+        self.life.kill(End::Killed { why: why.into(), by: None });
     }
 
     /// Gives up a worker that takes no more frames.
@@ -86,162 +84,178 @@ impl Worker {
 
     /// Asks the worker to go, so that what it registered for its end runs; then makes it.
     pub(super) async fn dismiss(&self) {
-        if !self.is_gone() && self.send(&frame::of(&json!({ "exit": true }))).await.is_ok() {
+        if !self.is_gone() && self.control.send(&frame::of(&json!({ "exit": true }))).await.is_ok()
+        {
             let _ = tokio::time::timeout(FAREWELL, self.life.gone()).await;
         }
         self.kill("the worker was dismissed");
     }
 
-    /// What goes to the worker, for whoever has something to send.
-    pub(super) async fn outbox(&self) -> Result<MutexGuard<'_, Outbox>, NotSent> {
-        let outbox = match self.outbox.try_lock() {
-            Ok(outbox) => outbox,
-            Err(_) => self.outbox.lock().await,
-        };
-        if self.is_gone() { Err(NotSent) } else { Ok(outbox) }
-    }
-
     /// Lets go of what an instance that has ended left in the worker.
-    pub(super) async fn forget(&self, instance: InstanceId) {
-        if let Ok(mut outbox) = self.outbox().await {
-            outbox.put_end_of(instance);
-            let _ = outbox.flush().await;
+    pub(super) fn forget(&self, instance: InstanceId) {
+        // Its threads end when their sockets are closed.
+        drop(lock(&self.lanes).remove(&instance));
+    }
+
+    /// Sends a file, unless it has been. It is compiled at once, and does not run.
+    pub(super) async fn send_file(&self, number: u32, file: &PythonFile) -> Result<(), NotSent> {
+        let at = number as usize;
+        let is_known = lock(&self.files).get(at).copied().unwrap_or(false);
+        if is_known {
+            return Ok(());
         }
+        let path = file.path().to_string_lossy();
+        let told = json!({ "file": number, "path": path, "source": &**file.source() });
+        self.control.send(&frame::of(&told)).await?;
+        let mut files = lock(&self.files);
+        let length = files.len().max(at + 1);
+        files.resize(length, false);
+        files[at] = true;
+        Ok(())
     }
 
-    /// Sends a file ahead of the first call, so that it is compiled by then. It does not run.
-    pub(super) async fn prepare(&self, file: (u32, &PythonFile)) {
-        if let Ok(mut outbox) = self.outbox().await {
-            outbox.put_file(file);
-            // A worker that takes nothing any more is found out by whoever calls it.
-            let _ = outbox.flush().await;
-        }
+    /// Returns the first lane of an instance, if it is open.
+    pub(super) fn first_lane(&self, instance: InstanceId) -> Option<Arc<Lane>> {
+        lock(&self.lanes).get(&instance)?.first().filter(|lane| lane.is_open()).cloned()
     }
 
-    /// Sends frames. Dropping the future in the middle of one tears it, and the worker is lost.
-    pub(super) async fn send(&self, frames: &[u8]) -> Result<(), NotSent> {
-        let mut outbox = self.outbox().await?;
-        outbox.put(frames);
-        outbox.flush().await
+    /// Returns a further lane of an instance that no plain function has, and takes it.
+    pub(super) fn claim_further(&self, instance: InstanceId) -> Option<Arc<Lane>> {
+        let lanes = lock(&self.lanes);
+        let further = lanes.get(&instance)?.iter().skip(1);
+        further.filter(|lane| lane.is_open() && !lane.is_held()).find(|lane| lane.claim()).cloned()
     }
 
-    /// Answers a question of a call.
-    pub(super) async fn answer(&self, answer: Value) {
-        // If it cannot be sent, the worker is gone, and whoever reads finds out.
-        let _ = self.send(&frame::of(&answer)).await;
-    }
-
-    /// The first frame of a worker's life; `None` if it ended instead.
-    pub(super) async fn first(&self) -> Option<Heard> {
-        let first = self.inbox.lock().await.next().await;
-        if !matches!(first, Ok(Some(_))) {
-            // It has ended, or soon will; how is worth knowing.
-            let _ = tokio::time::timeout(AFTERMATH, self.life.gone()).await;
-        }
-        first.ok().flatten()
-    }
-
-    /// The next frame of a call.
-    ///
-    /// # Cancel safety
-    ///
-    /// No frame is lost if the future is dropped.
-    pub(super) async fn receive(&self, id: u64) -> Result<Heard, HookError> {
-        loop {
-            let mut inbox = match self.inbox.try_lock() {
-                Ok(inbox) => inbox,
-                Err(_) => match Box::pin(self.turn(id)).await {
-                    Ok(inbox) => inbox,
-                    Err(frame) => return Ok(frame),
-                },
-            };
-            // Whoever read until now may have read ours.
-            if let Some(frame) = self.desk.take(id) {
-                return Ok(frame);
+    /// Opens a lane for an instance. A first one is held, so that the instance can be set up on it; `None` is
+    /// that another call was faster. A further one is claimed.
+    pub(super) async fn open_lane(
+        &self,
+        instance: InstanceId,
+        about: Value,
+        depth: Depth,
+    ) -> Result<Option<Arc<Lane>>, NotSent> {
+        let (ours, theirs) = start::sockets().map_err(|_| NotSent)?;
+        let number = self.last_lane.fetch_add(1, Ordering::Relaxed) + 1;
+        let lane = Arc::new(Lane::new(number, self.life.clone(), ours));
+        let first = match depth {
+            Depth::First => 0,
+            Depth::Further => self.first_lane(instance).map_or(0, |first| first.number()),
+        };
+        let told = json!({ "lane": number, "first": first, "instance": about });
+        self.control.send_with(&told, theirs).await?;
+        let mut lanes = lock(&self.lanes);
+        let of = lanes.entry(instance).or_default();
+        match depth {
+            Depth::First if of.first().is_some_and(|lane| lane.is_open()) => return Ok(None),
+            Depth::First => {
+                lane.hold();
+                of.clear();
             }
-            match self.read(&mut inbox).await {
-                Ok(Some(frame)) if frame.id() == Some(id) => return Ok(frame),
-                Ok(Some(frame)) => self.hand_on(frame),
-                Ok(None) => {
-                    drop(inbox);
-                    return Err(Box::pin(self.ended("the worker closed its pipe")).await);
-                }
-                Err(error) => {
-                    drop(inbox);
-                    let how = format!("the worker wrote no frame: {error}");
-                    return Err(Box::pin(self.ended(&how)).await);
-                }
+            Depth::Further => {
+                of.retain(|lane| lane.is_open());
+                lane.claim();
             }
         }
+        of.push(lane.clone());
+        Ok(Some(lane))
     }
 
-    /// Waits until nobody else reads; or until whoever does has read a frame of this call.
-    async fn turn(&self, id: u64) -> Result<MutexGuard<'_, Inbox<ChildStdout>>, Heard> {
-        tokio::select! {
-            biased;
-            frame = poll_fn(|cx| self.desk.poll_take(id, cx)) => Err(frame),
-            inbox = self.inbox.lock() => Ok(inbox),
-        }
-    }
-
-    /// Reads a frame. What something that outlives the worker writes is not waited for.
-    async fn read(&self, inbox: &mut Inbox<ChildStdout>) -> io::Result<Option<Heard>> {
-        let read = poll_fn(|cx| match inbox.poll_next(cx) {
-            Poll::Ready(read) => Poll::Ready(Some(read)),
-            Poll::Pending if self.life.poll_over(cx.waker()) => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        });
-        match read.await {
-            Some(read) => read,
-            None => {
-                let last = Box::pin(tokio::time::timeout(AFTERMATH, inbox.next()));
-                last.await.unwrap_or(Ok(None))
-            }
-        }
-    }
-
-    #[cold]
-    fn hand_on(&self, frame: Heard) {
-        match (frame.id(), frame) {
-            (Some(id), frame) => self.desk.hand_on(id, frame),
-            (None, Heard::Said(frame)) => {
-                if let Some(line) = &frame.log {
-                    self.life.stray(line.as_bytes());
+    /// Ends a call whose future was dropped: it is cancelled, then its thread is given up. Only a
+    /// process that does not answer is killed.
+    pub(super) async fn end_call(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
+        let ended = async {
+            loop {
+                match lane.receive(id).await {
+                    Ok(heard) if !heard.is_end() => {}
+                    _ => return,
                 }
             }
-            (None, Heard::End(_)) => {}
+        };
+        let interrupted = async {
+            lane.cancel(id).await;
+        };
+        let mut heard = self.control.interrupt(id, lane.number()).await;
+        let both = async { tokio::join!(ended, interrupted) };
+        if tokio::time::timeout(FAREWELL, both).await.is_ok() {
+            return;
+        }
+        let answers = heard.try_recv().is_ok()
+            || tokio::time::timeout(FAREWELL, heard).await.is_ok_and(|heard| heard.is_ok());
+        if !answers {
+            let why = format!(
+                "the worker was killed because `{hook}` did not stop when it was cancelled, and the \
+                 process no longer answered"
+            );
+            self.life.kill(End::Killed { why: why.into(), by: Some(id) });
+            return;
+        }
+        let why = format!(
+            "the thread of the agent was given up because `{hook}` did not stop when it was cancelled"
+        );
+        self.life.stray(why.as_bytes());
+        let number = lane.number();
+        lane.lose(Gone { kind: FaultKind::Panicked, why: why.into(), culprit: Some(id) });
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        let _ = self.control.send(&frame::of(&json!({ "abandon": number }))).await;
+    }
+
+    /// Ends a call that has not begun: its module is being loaded, or others of its instance run. A load that
+    /// does not stop holds up all others, so the process is killed.
+    pub(super) async fn end_load(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
+        self.end_call(lane, id, hook).await;
+        if !lane.is_open() {
+            let why = format!(
+                "the worker was killed because the module of `{hook}` did not stop loading"
+            );
+            self.life.kill(End::Killed { why: why.into(), by: Some(id) });
         }
     }
 
-    /// How the worker ended; if it goes on without a pipe, it is killed.
-    async fn ended(&self, how: &str) -> HookError {
-        let _ = tokio::time::timeout(AFTERMATH, self.life.gone()).await;
-        self.life.kill(End::Silent(how.into()));
-        self.end().map_or_else(|| HookError::new("the worker is gone"), End::fault)
+    /// Gives up a lane on which the instance could not be set up.
+    pub(super) fn close_lane(&self, lane: &Lane) {
+        let why = "the agent could not be started again in its worker".into();
+        lane.lose(Gone { kind: FaultKind::NotStarted, why, culprit: None });
     }
 
-    /// Lines that nobody can be named for, once.
+    /// Decides on a change of a chat's variables. Lanes are read at the same time, so that a change may come
+    /// before one that was made earlier: `write` gets the keys that no later one has changed.
+    pub(super) fn decide<T>(
+        &self,
+        chat: &str,
+        patch: u64,
+        keys: impl IntoIterator<Item = String>,
+        write: impl FnOnce(&dyn Fn(&str) -> bool) -> T,
+    ) -> T {
+        let mut decided = lock(&self.decided);
+        let of = decided.entry(chat.into()).or_default();
+        let written = write(&|key| of.get(key).is_none_or(|last| *last < patch));
+        for key in keys {
+            let last = of.entry(key).or_default();
+            *last = patch.max(*last);
+        }
+        written
+    }
+
+    /// Returns which changes of a chat's variables were decided on.
+    pub(super) fn decided(&self, chat: Option<&str>) -> Decided {
+        chat.and_then(|chat| lock(&self.decided).get(chat).cloned()).unwrap_or_default()
+    }
+
+    /// Takes lines that belong to no call, once.
     pub(super) fn take_stray(&self) -> VecDeque<String> {
         self.life.take_stray()
     }
+}
 
-    /// Cancels a call whose future is gone. If it does not end soon, the worker is killed.
-    pub(super) async fn cancel(&self, id: u64, hook: &str) {
-        let settled = async {
-            self.send(&frame::of(&json!({ "cancel": id }))).await.ok()?;
-            loop {
-                match self.receive(id).await.ok()? {
-                    Heard::Said(frame) if !frame.is_end() => {}
-                    _ => return Some(()),
-                }
-            }
-        };
-        if !matches!(tokio::time::timeout(FAREWELL, settled).await, Ok(Some(()))) {
-            self.kill(&format!(
-                "the worker was killed because `{hook}` did not stop when it was cancelled"
-            ));
-        }
-    }
+/// The number of the last change that was decided on, by the key of a variable: it is part of the chat, or was
+/// refused.
+pub(super) type Decided = BTreeMap<String, u64>;
+
+/// Which lane of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    First,
+    Further,
 }
 
 impl Drop for Worker {

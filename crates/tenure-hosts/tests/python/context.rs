@@ -97,7 +97,7 @@ async def look_later(ctx): return look(ctx)
 }
 
 #[tokio::test]
-async fn what_a_coroutine_leaves_in_its_context_is_not_there_for_the_next() {
+async fn what_a_function_leaves_in_its_context_is_there_for_the_next() {
     let lab = Lab::new(
         r#"
 import asyncio, contextvars, json
@@ -118,10 +118,10 @@ async def look(ctx):
     let agent = lab.started(agent).await;
     for (input, seen) in [
         ("one", r#"["nothing", true, true]"#),
-        ("wait", r#"["nothing", true, true, true]"#),
-        ("cancel", r#"["nothing", true, true]"#),
-        ("wait", r#"["nothing", true, true, true]"#),
-        ("two", r#"["nothing", true, true]"#),
+        ("wait", r#"["one", true, true, true]"#),
+        ("cancel", r#"["wait", true, true]"#),
+        ("wait", r#"["cancel", true, true, true]"#),
+        ("two", r#"["wait", true, true]"#),
     ] {
         assert_eq!(agent.run(input).await.expect("it finishes").output(), seen, "{input}");
     }

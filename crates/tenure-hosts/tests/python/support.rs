@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tenure_core::Error;
 use tenure_core::agent::{Agent, AgentBuilder};
@@ -10,7 +11,7 @@ use tenure_core::hook::{FaultKind, Points};
 use tenure_core::tool::ToolSpec;
 use tenure_hosts::{
     Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
-    PythonTool, Style,
+    PythonLimits, PythonTool, Style,
 };
 use tenure_models::Passthrough;
 use tenure_testkit::Recorder;
@@ -32,14 +33,32 @@ impl Lab {
     }
 
     pub(crate) fn with(dir: TempDir, interpreter: Interpreter, source: &str) -> Self {
+        Self::with_limits(dir, interpreter, source, PythonLimits::default())
+    }
+
+    fn with_limits(
+        dir: TempDir,
+        interpreter: Interpreter,
+        source: &str,
+        limits: PythonLimits,
+    ) -> Self {
         let config = PythonConfig {
             interpreter,
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits,
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let (bus, recorder) = Recorder::with_bus();
         Self { dir, host: PythonHost::new(config), file, bus, recorder }
+    }
+
+    /// The same with another limit of loading a module.
+    pub(crate) fn limited(self, limit: Duration) -> Self {
+        let Self { dir, file, .. } = self;
+        let interpreter = Interpreter::find(dir.path()).expect("there is a Python");
+        let limits = PythonLimits { load: limit, ..PythonLimits::default() };
+        Self::with_limits(dir, interpreter, file.source(), limits)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -56,12 +75,15 @@ impl Lab {
         let inner = line.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')'));
         let names = inner.map_or("", |(inner, _)| inner).split(',');
         let plain = |name: &str| name.split([':', '=']).next().unwrap_or(name).trim().to_owned();
+        let body = source.split_once(line).map_or("", |(_, rest)| rest);
+        let body = body.split("\ndef ").flat_map(|part| part.split("\nasync def ")).next();
+        let body = body.unwrap_or_default();
         PythonFunction {
             file: self.file.clone(),
             name: name.into(),
             style: if line.starts_with("async") { Style::Async } else { Style::Sync },
             takes: names.map(plain).filter(|name| !name.is_empty()).map(Into::into).collect(),
-            waits: ["ask(", "step(", "next("].iter().any(|word| source.contains(word)),
+            waits: ["ask(", "step(", "next("].iter().any(|word| body.contains(word)),
         }
     }
 
@@ -75,7 +97,11 @@ impl Lab {
 
     /// An agent that says what it is told, and calls the tools that it is told to call.
     pub(crate) fn agent(&self) -> AgentBuilder {
-        Agent::builder("agent").model(Passthrough::new()).events(&self.bus)
+        self.agent_named("agent")
+    }
+
+    pub(crate) fn agent_named(&self, name: &str) -> AgentBuilder {
+        Agent::builder(name).model(Passthrough::new()).events(&self.bus)
     }
 
     pub(crate) async fn started(&self, agent: AgentBuilder) -> Agent {

@@ -40,6 +40,7 @@ impl Hooks {
             interpreter: Interpreter::find(dir.path()).expect("there is a Python"),
             environment: Environment::new(),
             dir: dir.path().to_owned(),
+            limits: Default::default(),
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let defined =

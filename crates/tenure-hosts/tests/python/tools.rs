@@ -99,9 +99,9 @@ def turn(ctx): pass
     };
     let (result, ()) = tokio::join!(agent.run("***CALL_TOOL slow {}"), cancel);
     assert!(result.expect_err("it was cancelled").is_cancelled());
-    // A plain function cannot be cancelled, so its worker is killed a second later.
+    // A plain function that sleeps does not hear of it, so its thread is given up; its process goes on.
     let first = lab.host.processes();
-    eventually("the worker is gone", || lab.host.processes() != first).await;
-    agent.run("hello").await.expect("another worker took its place");
+    agent.run("hello").await.expect("another thread took its place");
+    assert_eq!(lab.host.processes(), first);
     agent.shutdown().await;
 }

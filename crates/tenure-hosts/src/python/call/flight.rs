@@ -1,22 +1,45 @@
-//! A call that is in flight, and what becomes of it when nobody waits for it any more.
+//! A call that is in flight, and its end when its future is dropped.
 
 use super::Invocation;
+use super::enter::Entered;
+use crate::python::desk::CallId;
+use crate::python::lane::Lane;
 use crate::python::worker::Worker;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::event::LogStream;
 use tokio::runtime::Handle;
 
-/// A call between its begin and its end. Dropped before its end, it takes the function with it.
+/// A call between its begin and its end. Dropped before its end, it is cancelled.
 pub(super) struct InFlight<'a> {
     invocation: &'a Invocation<'a>,
-    pub(super) worker: &'a Arc<Worker>,
-    pub(super) id: u64,
+    entered: Entered,
+    pub(super) id: CallId,
+    /// Whether the function runs, as far as that is known.
+    has_begun: AtomicBool,
     is_done: bool,
 }
 
 impl<'a> InFlight<'a> {
-    pub(super) fn new(invocation: &'a Invocation<'a>, worker: &'a Arc<Worker>) -> Self {
-        Self { invocation, worker, id: worker.desk().open(), is_done: false }
+    pub(super) fn new(invocation: &'a Invocation<'a>, entered: Entered) -> Self {
+        entered.lane.life().took_off();
+        let id = entered.lane.desk().open();
+        Self { invocation, entered, id, has_begun: AtomicBool::new(false), is_done: false }
+    }
+
+    pub(super) fn worker(&self) -> &Worker {
+        &self.entered.worker
+    }
+
+    pub(super) fn lane(&self) -> &Lane {
+        &self.entered.lane
+    }
+
+    pub(super) fn set_begun(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
     }
 
     /// Says that the function does not run any more, or never did.
@@ -27,28 +50,33 @@ impl<'a> InFlight<'a> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let (worker, hook) = (self.worker, self.invocation.hook);
-        let cx = self.invocation.site.cx();
-        for line in worker.take_stray() {
-            cx.log(hook, LogStream::Stderr, &line);
+        let (lane, id, hook) = (&self.entered.lane, self.id, self.invocation.hook);
+        lane.life().landed();
+        for line in self.entered.worker.take_stray() {
+            self.invocation.site.cx().log(hook, LogStream::Stderr, &line);
         }
-        if self.is_done || worker.is_gone() {
-            return worker.desk().close(self.id);
+        if self.is_done || !lane.is_open() {
+            lane.desk().close(id);
+            return self.entered.leave();
         }
-        match Handle::try_current() {
-            Ok(runtime) if cx.is_cancelled() => {
-                let (worker, id) = (worker.clone(), self.id);
-                let hook = hook.to_owned();
-                let cancel = async move {
-                    worker.cancel(id, &hook).await;
-                    worker.desk().close(id);
-                };
-                drop(self.invocation.host.tracker().spawn_on(cancel, &runtime));
+        let Ok(runtime) = Handle::try_current() else {
+            lane.desk().close(id);
+            return self.entered.worker.kill("no runtime was left to cancel a call");
+        };
+        // Held from now on: the instance's next call comes after this one.
+        lane.hold();
+        let (entered, hook, begun) = (self.entered.clone(), hook.to_owned(), self.has_begun());
+        let end = async move {
+            let Entered { worker, lane, .. } = &entered;
+            if begun {
+                worker.end_call(lane, id, &hook).await;
+            } else {
+                worker.end_load(lane, id, &hook).await;
             }
-            _ => {
-                worker.desk().close(self.id);
-                worker.kill(&format!("the worker was killed because `{hook}` took too long"));
-            }
-        }
+            lane.desk().close(id);
+            entered.leave();
+            lane.let_go();
+        };
+        drop(self.invocation.host.tracker().spawn_on(end, &runtime));
     }
 }

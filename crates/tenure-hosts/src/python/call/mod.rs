@@ -3,35 +3,35 @@
 //! Most calls end without wanting anything. What the others need is boxed, so that it costs those
 //! nothing.
 
+mod enter;
 mod flight;
 mod talk;
 
 use super::frame::{self, Heard, Incoming};
-use super::host::Entry;
-use super::outbox::Outbox;
-use super::worker::NotSent;
+use super::host::{Chair, Entry};
+use super::lane::{Gone, NotSent};
+use super::outbox::{Begin, Outbox};
+use super::starts::Start;
 use super::{PythonHost, Style, brief};
 use crate::payload::At;
 use crate::site::Site;
+use enter::{Entered, off_the_clock};
 use flight::InFlight;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 use talk::Talk;
-use tenure_core::hook::{FaultKind, HookError};
+use tenure_core::hook::{FaultKind, HookError, Point};
 use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{BoxFuture, NextModel, NextTool};
 
-/// A function that took no longer than this may run in the worker's main thread.
-const FAST: Duration = Duration::from_millis(5);
-/// A frame up to this size always fits into the pipe of a worker that reads.
+/// A frame up to this size always fits into the socket of a thread that reads.
 const SMALL: usize = 32 << 10;
-/// How often a call is given to another worker because one did not take it.
+/// How often a call goes to another worker because one was gone before it began.
 const TRIES: u32 = 3;
 
 /// What `next` leads to.
@@ -72,16 +72,20 @@ pub(super) enum Told<'a> {
     Lifecycle(&'a At<'a>),
     /// A message hook, with what it is about.
     Message(&'a Value),
+    /// An `on_start`, in a worker that took another's place.
+    StartAgain,
 }
 
 /// A call to be made.
 pub(super) struct Invocation<'a> {
     pub(super) host: &'a PythonHost,
-    pub(super) entry: &'a Entry,
+    pub(super) entry: &'a Arc<Entry>,
     pub(super) site: Site<'a>,
     /// The name that log lines carry.
     pub(super) hook: &'a str,
     pub(super) rest: Rest<'a>,
+    /// The worker of the family that it goes to.
+    pub(super) chair: Chair,
 }
 
 /// Why a call was not sent.
@@ -96,79 +100,224 @@ impl From<NotSent> for Unsent {
     }
 }
 
+/// How a call failed.
+enum Failed {
+    /// Its thread or its process is gone.
+    Gone(Gone),
+    /// It was cut before its function began, and has to be cancelled.
+    Cut(HookError),
+    /// It has ended otherwise, or never went out.
+    Fault(HookError),
+}
+
+impl Failed {
+    fn into_fault(self) -> HookError {
+        match self {
+            Self::Gone(gone) => gone.fault(),
+            Self::Cut(fault) | Self::Fault(fault) => fault,
+        }
+    }
+}
+
+impl From<Gone> for Failed {
+    fn from(gone: Gone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl From<HookError> for Failed {
+    fn from(fault: HookError) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Whether a call that failed because its worker was gone may be made once more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Yes,
+    No,
+}
+
 impl Invocation<'_> {
-    /// Makes the call.
+    /// Makes the call. One that had not begun when its worker went away is made in the next; so is an end
+    /// that another call took down with it.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped because the turn was cancelled, the function is cancelled and the
-    /// worker is killed only if that does not end it; else the worker is killed at once.
+    /// If the future is dropped, the function is cancelled; if that does not end it, its thread is given up,
+    /// and if the process does not answer either, that is killed.
     pub(super) async fn run(&self, told: Told<'_>) -> Result<Said, HookError> {
+        if matches!(told, Told::Hook(_)) && self.site.cx().hook_type() == Point::OnStart {
+            return Box::pin(self.run_start(told)).await;
+        }
+        self.run_on(told).await
+    }
+
+    /// Makes the call of an `on_start`, and notes it for a worker that takes this one's place.
+    async fn run_start(&self, told: Told<'_>) -> Result<Said, HookError> {
+        let instance = self.site.cx().instance_id();
+        self.host.starts().attempt(instance, self.entry);
+        let said = self.run_on(told).await?;
+        let (entry, hook) = (self.entry.clone(), self.hook.into());
+        self.host.starts().ran(instance, Start { entry, hook, chair: self.chair });
+        Ok(said)
+    }
+
+    async fn run_on(&self, told: Told<'_>) -> Result<Said, HookError> {
         let mut tries = 0;
         loop {
-            let worker = match self.host.sitting(self.site.cx())? {
-                Some(worker) => worker,
-                None => Box::pin(self.host.seated(self.site.cx())).await?,
+            tries += 1;
+            let entered = match self.enter_now()? {
+                Some(entered) => entered,
+                None => Box::pin(self.enter()).await?,
             };
-            let call = InFlight::new(self, &worker);
-            // Only a plain function is the faster for having been fast.
-            let is_timed = self.entry.function.style == Style::Sync;
-            let started = is_timed.then(Instant::now);
-            let early = match self.send(&call, told).await {
-                Ok(early) => early,
-                Err(Unsent::TooLong(size)) => {
-                    call.done();
-                    return Err(too_long(size));
-                }
-                Err(Unsent::NotTaken) => {
-                    call.done();
-                    worker.abandon("the worker took no more calls", self.host.tracker());
-                    tries += 1;
-                    // It was never called, so another worker may be.
-                    if tries < TRIES {
-                        continue;
-                    }
-                    return Err(worker.end().map_or_else(not_taken, |end| end.fault()));
-                }
-            };
-            let first = match early.is_empty() {
-                true => Some(call.worker.receive(call.id).await?),
-                false => None,
-            };
-            let said = match first {
-                Some(Heard::End(_)) => Ok(Said::Decision(None)),
-                first => Box::pin(self.converse(&call, first, early)).await,
-            };
-            if let Some(started) = started {
-                self.entry.is_fast.store(started.elapsed() < FAST, Ordering::Relaxed);
+            match self.call(entered, told).await {
+                (_, Ok(said)) => return Ok(said),
+                (Again::Yes, Err(_)) if tries < TRIES => {}
+                (_, Err(failed)) => return Err(failed.into_fault()),
             }
-            call.done();
-            return said;
         }
     }
 
-    /// Sends the call, and gives what the worker had to say meanwhile.
-    async fn send(&self, call: &InFlight<'_>, told: Told<'_>) -> Result<VecDeque<Heard>, Unsent> {
-        let mut outbox = call.worker.outbox().await?;
-        let cx = self.site.cx();
-        let instance = (cx.instance_id(), || brief::about(cx));
-        let is_inline = self.may_be_inline() && call.worker.desk().is_alone();
-        let (start, size) = outbox.compose(call.id, self.entry, instance, |buffer| {
-            if is_inline {
-                buffer.extend_from_slice(b",\"inline\":true");
+    /// Makes the call on this lane.
+    async fn call(&self, entered: Entered, told: Told<'_>) -> (Again, Result<Said, Failed>) {
+        let call = InFlight::new(self, entered);
+        let said = match self.send(&call, told).await {
+            Ok((early, Begin::AtOnce)) => {
+                call.set_begun();
+                self.answered(&call, early).await
             }
-            self.tell(told, buffer);
-        });
+            Ok((early, begin)) => Box::pin(self.answered_later(&call, begin, early)).await,
+            Err(Unsent::TooLong(size)) => Err(Failed::Fault(too_long(size))),
+            Err(Unsent::NotTaken) => Err(Failed::Gone(call.lane().gone())),
+        };
+        let again = match &said {
+            Err(Failed::Gone(gone)) => self.may_be_repeated(&call, gone),
+            _ => Again::No,
+        };
+        if !matches!(said, Err(Failed::Cut(_))) {
+            call.done();
+        }
+        (again, said)
+    }
+
+    fn may_be_repeated(&self, call: &InFlight<'_>, gone: &Gone) -> Again {
+        if !call.has_begun() {
+            return Again::Yes;
+        }
+        let is_culprit = match gone.culprit {
+            Some(culprit) => culprit == call.id,
+            None => call.lane().life().was_alone(),
+        };
+        match self.site.cx().hook_type().is_end() && !is_culprit {
+            true => Again::Yes,
+            false => Again::No,
+        }
+    }
+
+    /// Hears a function out that runs.
+    async fn answered(&self, call: &InFlight<'_>, early: VecDeque<Heard>) -> Result<Said, Failed> {
+        let first = match early.is_empty() {
+            true => Some(call.lane().receive(call.id).await?),
+            false => None,
+        };
+        match first {
+            Some(Heard::End(_)) => Ok(Said::Decision(None)),
+            first => Box::pin(self.converse(call, first, early)).await,
+        }
+    }
+
+    /// Hears a function out whose module is loaded first, or which waits for others of its instance. Its own
+    /// time begins with it.
+    async fn answered_later(
+        &self,
+        call: &InFlight<'_>,
+        begin: Begin,
+        early: VecDeque<Heard>,
+    ) -> Result<Said, Failed> {
+        let cx = *self.site.cx();
+        let limits = self.host.limits();
+        let (limit, why) = match begin {
+            Begin::Loads => (limits.load, "its module takes too long to load"),
+            _ => (limits.queue, "another function of the agent keeps its thread"),
+        };
+        let until_begun = async { Ok(self.until_begun(call, early).await) };
+        let begun = match off_the_clock(&cx, limit, until_begun).await {
+            Some(begun) => begun.map_err(Failed::Cut)??,
+            None => {
+                let why = format!("`{}` did not begin within {limit:?}: {why}", self.hook);
+                return Err(Failed::Cut(HookError::of_kind(FaultKind::TimedOut, why)));
+            }
+        };
+        call.set_begun();
+        if cx.hook_type() == Point::OnStart {
+            self.host.starts().began(cx.instance_id(), self.entry);
+        }
+        match begun {
+            Some(Heard::End(_)) => Ok(Said::Decision(None)),
+            first => Box::pin(self.converse(call, first, VecDeque::new())).await,
+        }
+    }
+
+    /// Waits until the function begins; `Some` is the end of a call that never did.
+    async fn until_begun(
+        &self,
+        call: &InFlight<'_>,
+        mut early: VecDeque<Heard>,
+    ) -> Result<Option<Heard>, Gone> {
+        let talk = Talk::new(self, call);
+        loop {
+            let heard = match early.pop_front() {
+                Some(heard) => heard,
+                None => call.lane().receive(call.id).await?,
+            };
+            match heard {
+                Heard::Said(frame) if frame.began => return Ok(None),
+                Heard::Said(frame) if !frame.is_end() => {
+                    if let Some(answer) = talk.hear(*frame) {
+                        answer.await;
+                    }
+                }
+                end => return Ok(Some(end)),
+            }
+        }
+    }
+
+    /// Sends the call, and gives what the worker had to say at the same time.
+    async fn send(
+        &self,
+        call: &InFlight<'_>,
+        told: Told<'_>,
+    ) -> Result<(VecDeque<Heard>, Begin), Unsent> {
+        let mut outbox = call.lane().outbox().await?;
+        let mut begin = Begin::AtOnce;
+        if !outbox.knows(self.entry) {
+            begin = Begin::Loads;
+            Box::pin(call.worker().send_file(self.entry.file, &self.entry.function.file)).await?;
+        } else if !call.lane().desk().is_alone() || self.queues_for_variables() {
+            begin = Begin::Queued;
+        }
+        let (start, size) =
+            outbox.compose(call.id, self.entry, begin, |buffer| self.tell(call, told, buffer));
         if size <= SMALL {
             outbox.flush().await?;
-            return Ok(VecDeque::new());
+            return Ok((VecDeque::new(), begin));
         }
         if size > frame::MOST_FRAME {
             outbox.take_back(start);
             outbox.flush().await?;
             return Err(Unsent::TooLong(size));
         }
-        Box::pin(self.send_large(call, &mut outbox)).await
+        let early = Box::pin(self.send_large(call, &mut outbox)).await?;
+        Ok((early, begin))
+    }
+
+    /// Returns `true` if the function is one of those that run one after the other over all of a chat.
+    fn queues_for_variables(&self) -> bool {
+        let function = &self.entry.function;
+        function.style == Style::Sync
+            && self.site.cx().chat_id().is_some()
+            && function.takes.iter().any(|name| &**name == "context_variables")
     }
 
     /// While a large frame is on its way the worker may have something to say, and does not read
@@ -184,7 +333,7 @@ impl Invocation<'_> {
             tokio::select! {
                 biased;
                 sent = &mut sending => return Ok(sent.map(|()| early)?),
-                frame = call.worker.receive(call.id) => match frame {
+                frame = call.lane().receive(call.id) => match frame {
                     Ok(frame) => early.push_back(frame),
                     Err(_) => return Err(Unsent::NotTaken),
                 },
@@ -192,15 +341,7 @@ impl Invocation<'_> {
         }
     }
 
-    fn may_be_inline(&self) -> bool {
-        let function = &self.entry.function;
-        function.style == Style::Sync
-            && !function.waits
-            && self.entry.is_fast.load(Ordering::Relaxed)
-            && matches!(self.rest, Rest::Nothing)
-    }
-
-    fn tell(&self, told: Told<'_>, buffer: &mut Vec<u8>) {
+    fn tell(&self, call: &InFlight<'_>, told: Told<'_>, buffer: &mut Vec<u8>) {
         let called = match (told, self.site) {
             (Told::ToolInContext(_), Site::Tool(cx)) => At::call(&cx),
             _ => At::Plain {},
@@ -211,6 +352,7 @@ impl Invocation<'_> {
             Told::ToolInContext(arguments) => (Some((b",\"tool\":", arguments)), Some(&called)),
             Told::Lifecycle(at) => (Some((b",\"lifecycle\":", &Value::Bool(true))), Some(at)),
             Told::Message(given) => (Some((b",\"message\":", given)), Some(&At::Plain {})),
+            Told::StartAgain => (None, None),
         };
         if let Some((key, value)) = given {
             buffer.extend_from_slice(key);
@@ -218,8 +360,15 @@ impl Invocation<'_> {
             let _ = serde_json::to_writer(&mut *buffer, value);
         }
         buffer.extend_from_slice(b",\"p\":");
+        let cx = self.site.cx();
+        let decided = call.worker().decided(cx.chat_id());
         match at {
-            Some(at) => brief::encode(self.site.cx(), at, buffer),
+            Some(at @ At::Shutdown { .. }) => {
+                let started = self.host.starts().all_began(cx.instance_id());
+                brief::encode(cx, at, &decided, Some(started), buffer);
+            }
+            Some(at) => brief::encode(cx, at, &decided, None, buffer),
+            None if matches!(told, Told::StartAgain) => brief::encode_start_again(cx, buffer),
             None => buffer.extend_from_slice(b"{}"),
         }
     }
@@ -230,16 +379,16 @@ impl Invocation<'_> {
         call: &InFlight<'_>,
         mut first: Option<Heard>,
         mut early: VecDeque<Heard>,
-    ) -> Result<Said, HookError> {
-        let talk = Talk::new(self, call.worker);
+    ) -> Result<Said, Failed> {
+        let talk = Talk::new(self, call);
         let mut answers: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         loop {
             let frame = match first.take().or_else(|| early.pop_front()) {
                 Some(frame) => frame,
-                None if answers.is_empty() => call.worker.receive(call.id).await?,
+                None if answers.is_empty() => call.lane().receive(call.id).await?,
                 None => tokio::select! {
                     biased;
-                    frame = call.worker.receive(call.id) => frame?,
+                    frame = call.lane().receive(call.id) => frame?,
                     _ = answers.next() => continue,
                 },
             };
@@ -248,7 +397,7 @@ impl Invocation<'_> {
                 Heard::Said(frame) => *frame,
             };
             if frame.is_end() {
-                return talk.end(frame);
+                return Ok(talk.end(frame)?);
             }
             if let Some(answer) = talk.hear(frame) {
                 answers.push(answer);
@@ -260,9 +409,4 @@ impl Invocation<'_> {
 #[cold]
 fn too_long(size: usize) -> HookError {
     HookError::new(format!("the call is {size} bytes, and {} is the most", frame::MOST_FRAME))
-}
-
-#[cold]
-fn not_taken() -> HookError {
-    HookError::of_kind(FaultKind::NotStarted, "no worker took the call")
 }

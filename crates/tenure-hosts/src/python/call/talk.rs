@@ -1,18 +1,20 @@
 //! What a function says and wants between its begin and its end.
 
+use super::flight::InFlight;
 use super::{Given, Invocation, Rest, Said};
 use crate::Role;
 use crate::payload::{Response, Stage};
-use crate::python::PythonError;
 use crate::python::frame::Incoming;
-use crate::python::lock;
+use crate::python::lane::{Blocked, Lane};
 use crate::python::worker::Worker;
+use crate::python::{PythonError, Style, lock};
 use crate::reply::{Decision, Expect, Reply};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use tenure_core::event::LogStream;
 use tenure_core::hook::{FaultKind, HookError, Point};
+use tenure_core::memory::{Found, MemoryHandle, Search};
 use tenure_core::model::ModelRequest;
 use tenure_core::{BoxFuture, Error};
 use tokio::sync::oneshot;
@@ -23,6 +25,7 @@ type StepDone = oneshot::Sender<Result<(Value, u64), Error>>;
 /// What is known in the middle of a call.
 pub(super) struct Talk<'a> {
     call: &'a Invocation<'a>,
+    lane: &'a Lane,
     worker: &'a Worker,
     given: Mutex<HashMap<u64, Result<Given, Error>>>,
     steps: Mutex<HashMap<u64, StepDone>>,
@@ -31,10 +34,11 @@ pub(super) struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(call: &'a Invocation<'a>, worker: &'a Worker) -> Self {
+    pub(super) fn new(call: &'a Invocation<'a>, flight: &'a InFlight<'_>) -> Self {
         Self {
             call,
-            worker,
+            lane: flight.lane(),
+            worker: flight.worker(),
             given: Mutex::default(),
             steps: Mutex::default(),
             forbidden: Mutex::default(),
@@ -42,7 +46,7 @@ impl<'a> Talk<'a> {
     }
 
     /// Hears what a function wants on its way, and gives the future that sees to it.
-    pub(super) fn hear(&self, frame: Incoming) -> Option<BoxFuture<'_, ()>> {
+    pub(super) fn hear(&self, mut frame: Incoming) -> Option<BoxFuture<'_, ()>> {
         let site = self.call.site;
         if let Some(line) = frame.log {
             let stream = match frame.stream.as_deref() {
@@ -58,7 +62,7 @@ impl<'a> Talk<'a> {
             return None;
         }
         let q = frame.q.unwrap_or_default();
-        if let Err(error) = self.write(frame.state, frame.variables, frame.gone) {
+        if let Err(error) = self.write(&mut frame) {
             let answer = refusal(q, &error);
             lock(&self.forbidden).get_or_insert(error);
             return Some(self.reply(answer));
@@ -86,6 +90,16 @@ impl<'a> Talk<'a> {
                 json!({ "name": agent.name(), "instance_id": agent.id(), "state": agent.state() })
             });
             self.reply(json!({ "q": q, "v": found }))
+        } else if let (Some(message), Some(to)) = (frame.send, frame.to) {
+            Box::pin(self.speak(q, message, to))
+        } else if let Some(key) = frame.recall {
+            let found = self.memory().map(|memory| memory.get(&key));
+            self.reply(answered(q, found.map(|found| json!(found))))
+        } else if let Some((key, value)) = frame.remember {
+            let kept = self.memory().and_then(|memory| memory.update(key, value));
+            self.reply(answered(q, kept.map(|()| Value::Null)))
+        } else if let Some((words, limit)) = frame.search {
+            Box::pin(self.search(q, words, limit))
         } else if frame.history {
             let messages: Vec<_> = site.cx().agent().history().iter().cloned().collect();
             self.reply(json!({ "q": q, "v": messages }))
@@ -94,11 +108,46 @@ impl<'a> Talk<'a> {
         })
     }
 
+    /// Says, until the result is dropped, that the function keeps its thread while it waits.
+    fn block(&self) -> Option<Blocked<'a>> {
+        (self.call.entry.function.style == Style::Sync).then(|| self.lane.block())
+    }
+
     fn reply(&self, answer: Value) -> BoxFuture<'_, ()> {
-        Box::pin(self.worker.answer(answer))
+        Box::pin(self.lane.answer(answer))
+    }
+
+    fn memory(&self) -> Result<MemoryHandle<'_>, Error> {
+        self.call.site.cx().memory().ok_or_else(|| Error::invalid("the agent has no memory"))
+    }
+
+    async fn search(&self, q: u64, words: String, limit: usize) {
+        let found = match self.memory() {
+            Ok(memory) => memory.search(&Search::text(words), limit).await,
+            Err(error) => Err(error),
+        };
+        let found = found.map(|found| {
+            let told = |it: &Found| {
+                json!({ "key": it.key, "value": it.value, "excerpt": it.excerpt, "score": it.score })
+            };
+            Value::Array(found.iter().map(told).collect())
+        });
+        self.lane.answer(answered(q, found)).await;
+    }
+
+    /// Has another agent answer; one that is busy answers on a fork.
+    async fn speak(&self, q: u64, message: String, to: String) {
+        let _blocked = self.block();
+        let said = match self.call.site.cx().get_agent(&to) {
+            Some(agent) => agent.handle(message).await,
+            None => Err(Error::invalid(format!("there is no agent `{to}`"))),
+        };
+        let said = said.map(|report| Value::from(report.output()));
+        self.lane.answer(answered(q, said)).await;
     }
 
     async fn ask(&self, q: u64, ask: Value) {
+        let _blocked = self.block();
         let expect =
             Expect::of_command(self.call.site.cx().hook_type(), Role::Other, Stage::Before);
         let asked = match Reply::of_value(json!({ "ask": ask }), &expect) {
@@ -113,7 +162,7 @@ impl<'a> Talk<'a> {
                 Err(error) => self.refused(q, error),
             },
         };
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
     /// What the function is told that asked in vain. One that was cancelled, or whose run is parked,
@@ -127,6 +176,7 @@ impl<'a> Talk<'a> {
     }
 
     async fn next(&self, q: u64, changed: Value) {
+        let _blocked = self.block();
         let result = match self.call.rest {
             Rest::Nothing => Err(Error::invalid("there is no `next` here")),
             Rest::Tool(next, request) => {
@@ -140,7 +190,7 @@ impl<'a> Talk<'a> {
                 let mut request = request.clone();
                 match patched(changed, &mut request) {
                     Ok(()) => next.call(&mut request).await.map(Given::Model),
-                    Err(wrong) => return self.worker.answer(misuse(q, &wrong)).await,
+                    Err(wrong) => return self.lane.answer(misuse(q, &wrong)).await,
                 }
             }
         };
@@ -150,16 +200,17 @@ impl<'a> Talk<'a> {
             Err(error) => refusal(q, error),
         };
         lock(&self.given).insert(q, result);
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
     /// A step: the worker is told to run it, or is told what was recorded.
     async fn step(&self, q: u64, name: String) {
+        let _blocked = self.block();
         let (give, take) = oneshot::channel();
         lock(&self.steps).insert(q, give);
         let mut acknowledge = None;
         let effect = async {
-            self.worker.answer(json!({ "q": q, "run": true })).await;
+            self.lane.answer(json!({ "q": q, "run": true })).await;
             let ran = take.await.unwrap_or_else(|_| Err(Error::invalid("the step was given up")));
             let (value, question) = ran.inspect_err(|_| acknowledge = Some(None))?;
             acknowledge = Some(Some(question));
@@ -175,27 +226,31 @@ impl<'a> Talk<'a> {
             (None, Ok(value)) => json!({ "q": q, "v": value }),
             (None, Err(error)) => self.refused(q, error),
         };
-        self.worker.answer(answer).await;
+        self.lane.answer(answer).await;
     }
 
-    fn write(
-        &self,
-        state: Option<Map<String, Value>>,
-        variables: Option<Map<String, Value>>,
-        gone: Option<Vec<String>>,
-    ) -> Result<(), Error> {
-        if variables.is_some() || gone.is_some() {
-            let (patch, gone) = (variables.unwrap_or_default(), gone.unwrap_or_default());
-            self.call.site.write_variables(patch, gone)?;
+    /// Does what a frame changes.
+    fn write(&self, frame: &mut Incoming) -> Result<(), Error> {
+        let site = self.call.site;
+        let (variables, gone) = (frame.variables.take(), frame.gone.take());
+        if let (Some(chat), Some(patch)) = (site.cx().chat_id(), frame.patch) {
+            let (mut variables, mut gone) =
+                (variables.unwrap_or_default(), gone.unwrap_or_default());
+            let keys: Vec<_> = variables.keys().chain(&gone).cloned().collect();
+            self.worker.decide(chat, patch, keys, |is_newest| {
+                variables.retain(|key, _| is_newest(key));
+                gone.retain(|key| is_newest(key));
+                site.write_variables(variables, gone)
+            })?;
         }
-        if let Some(state) = state {
-            self.call.site.write_state(state)?;
+        if let Some(state) = frame.state.take() {
+            site.write_state(state)?;
         }
         Ok(())
     }
 
     /// How the call ended, with what it changed done.
-    pub(super) fn end(&self, frame: Incoming) -> Result<Said, HookError> {
+    pub(super) fn end(&self, mut frame: Incoming) -> Result<Said, HookError> {
         if let Some(error) = lock(&self.forbidden).take() {
             return Err(error.into());
         }
@@ -213,7 +268,7 @@ impl<'a> Talk<'a> {
         if let Some(what) = frame.bad {
             return Err(HookError::of_kind(FaultKind::BadReply, what));
         }
-        self.write(frame.state, frame.variables, frame.gone)?;
+        self.write(&mut frame)?;
         if let Some(q) = frame.kept {
             return match lock(&self.given).remove(&q) {
                 Some(Ok(given)) => Ok(Said::Given(Box::new(given))),
@@ -242,6 +297,14 @@ fn patched(changed: Value, request: &mut ModelRequest) -> Result<(), String> {
         patch.apply(request);
     }
     Ok(())
+}
+
+/// The answer to a question that has a value, or none.
+fn answered(q: u64, value: Result<Value, Error>) -> Value {
+    match value {
+        Ok(value) => json!({ "q": q, "v": value }),
+        Err(error) => refusal(q, &error),
+    }
 }
 
 fn refusal(q: u64, error: &Error) -> Value {

@@ -4,8 +4,8 @@
 class Call(Context):
     """A call of a tool: its arguments go by name."""
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
-        super().__init__(message, function)
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        super().__init__(lane, message, function)
         self._arguments: dict[str, Any] = message["tool"]
 
     def _run(self) -> Any:
@@ -17,80 +17,115 @@ class Call(Context):
         return self._function.body(**arguments)
 
 
-calls: dict[int, Context] = {}
-
-
-def begin(message: dict[str, Any]) -> None:
+def begin(lane: Lane, message: dict[str, Any]) -> None:
     function = functions[message["fn"]]
     ctx: Context
     if "tool" in message:
-        ctx = Call(message, function)
+        ctx = Call(lane, message, function)
     elif "lifecycle" in message:
-        ctx = LifecycleContext(message, function)
+        ctx = LifecycleContext(lane, message, function)
     elif "message" in message:
-        ctx = MessageContext(message, function)
+        ctx = MessageContext(lane, message, function)
     elif "tool_hook" in message["p"]:
-        ctx = ToolHookContext(message, function)
+        ctx = ToolHookContext(lane, message, function)
     else:
-        ctx = Context(message, function)
-    if function.body is None:
-        loop.rest()
-        token = current.set(ctx)
-        try:
-            function.resolve()
-        except BaseException as error:
-            write(failed(ctx, error))
-            return
-        finally:
-            current.reset(token)
+        ctx = Context(lane, message, function)
+    if function.body is None and not resolved(ctx):
+        return
     if function.is_async:
+        if "tell" in message:
+            tell_begun(ctx)
         begin_task(ctx)
-    elif "inline" in message:
-        loop.rest()
-        run_now(ctx)
     else:
-        calls[ctx._id] = ctx
-        threads.run(ctx)
+        run_plain(ctx, "tell" in message)
 
 
-def run_now(ctx: Context) -> None:
-    """Runs a plain function in this thread, to its end."""
+def tell_begun(ctx: Context) -> None:
+    ctx._lane.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
+
+
+def resolved(ctx: Context) -> bool:
+    """Loads the module of a function, which runs it."""
+    lane = ctx._lane
+    if lane.loop is not None:
+        lane.loop.rest()
     token = current.set(ctx)
     try:
+        lane.run(ctx, lambda ctx: ctx._function.resolve())
+    except BaseException as error:
+        over(ctx, failed(ctx, error))
+        return False
+    finally:
+        current.reset(token)
+    return True
+
+
+def over(ctx: Context, frame: bytes) -> None:
+    ctx._lane.calls.pop(ctx._id, None)
+    ctx._lane.pipe.write(frame)
+
+
+def run_plain(ctx: Context, tells: bool) -> None:
+    """Runs a plain function to its end. If what it returns has to be awaited, that is a task."""
+    lane = ctx._lane
+    scope = ctx._p.get("chat_id") if ctx._function.takes_variables else None
+    chat = chat_of(scope) if scope else None
+    if lane.loop is not None:
+        lane.loop.rest()
+    if lane.first is not None:
+        lane.context = lane.first.context.copy()
+
+    def run(ctx: Context) -> Any:
+        current.set(ctx)
+        lane.acquire(chat)
+        if tells:
+            tell_begun(ctx)
         value = ctx._run()
         if value is not None and hasattr(value, "__await__"):
-            value = asyncio.run(awaited(value))
-        frame = done(ctx, value)
+            return value
+        return done(ctx, value)
+
+    try:
+        frame = lane.run(ctx, lambda ctx: lane.context.run(run, ctx))
     except BaseException as error:
         frame = failed(ctx, error)
-    current.reset(token)
-    write(frame)
+    lane.release(chat)
+    if type(frame) is not bytes:
+        ctx._run = lambda: frame  # type: ignore[method-assign]
+        begin_task(ctx)
+        return
+    over(ctx, frame)
 
 
-class Threads:
-    """Threads for plain functions: as many as are needed at a time, and kept."""
-
-    def __init__(self) -> None:
-        self.jobs: SimpleQueue[Context] = SimpleQueue()
-        self.lock = threading.Lock()
-        self.idle = 0
-
-    def run(self, ctx: Context) -> None:
-        with self.lock:
-            more = self.idle == 0
-            if not more:
-                self.idle -= 1
-        self.jobs.put(ctx)
-        if more:
-            threading.Thread(target=self.work, name="tenure-hook", daemon=True).start()
-
-    def work(self) -> None:
-        while True:
-            ctx = self.jobs.get()
-            run_now(ctx)
-            calls.pop(ctx._id, None)
-            with self.lock:
-                self.idle += 1
+def begin_task(ctx: Context) -> None:
+    lane = ctx._lane
+    try:
+        said = lane.run(ctx, lane.own_loop().step)
+    except asyncio.CancelledError as error:
+        # It was interrupted just as it ended.
+        said = failed(ctx, error)
+    if isinstance(said, bytes):
+        over(ctx, said)
+        return
+    ctx._task = said
+    lane.pending[said] = ctx
+    said.add_done_callback(end_task)
 
 
-threads = Threads()
+def end_task(task: asyncio.Task[Any]) -> None:
+    loop: Any = task.get_loop()
+    lane: Lane = loop.lane
+    ctx = lane.pending.pop(task)
+    lane.settle(ctx)
+    try:
+        frame: bytes = task.result()
+    except BaseException as error:
+        frame = failed(ctx, error)
+    if ctx._left is not None:
+        context, before = ctx._left
+        for variable, value in context.items():
+            if variable is not current and before.get(variable, UNSAID) is not value:
+                lane.context.run(variable.set, value)
+    over(ctx, frame)
+    if not lane.pending:
+        loop.stop()

@@ -2,27 +2,101 @@
 
 
 class Agent:
-    """The agent that a hook runs in."""
+    """The agent that a hook runs in: one object for the life of the instance in this worker, so
+    that what a hook leaves on it is there for the next."""
 
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        self.name: str = ctx._about["name"]
-        self.instance_id: str = ctx._about["instance_id"]
+    def __init__(self, about: dict[str, Any]) -> None:
+        self.name: str = about["name"]
+        self.instance_id: str = about["instance_id"]
         self.id = self.instance_id
-        self.phase: str = ctx._p["agent"][0]
-        self.state: str = ctx._p["agent"][1]
+
+    @property
+    def _ctx(self) -> Context:
+        ctx = current.get()
+        if ctx is None or ctx.instance_id != self.instance_id:
+            raise RuntimeError(f"`{self.name}` can be asked only from its own functions")
+        return ctx
+
+    @property
+    def phase(self) -> str:
+        phase: str = self._ctx._p["agent"][0]
+        return phase
+
+    @property
+    def state(self) -> str:
+        state: str = self._ctx._p["agent"][1]
+        return state
 
     @property
     def config(self) -> Any:
         return self._ctx.config
 
     @property
+    def context(self) -> Any:
+        return self._ctx.context
+
+    @property
+    def agent_registry(self) -> Registry:
+        return self._ctx.agent_registry
+
+    def get_agent(self, name: str) -> Any:
+        return self._ctx.get_agent(name)
+
+    @property
+    def usage_accumulator(self) -> Any:
+        return self._ctx.usage
+
+    @property
     def message_history(self) -> Any:
-        history = self._ctx._p.get("message_history")
-        if history is None:
-            history = request_now(self._ctx, {"history": True})
-            self._ctx._p["message_history"] = history
-        return lifted(self._ctx._p, "message_history", history)
+        return self._ctx._history()
+
+    def load_message_history(self, messages: Any) -> None:
+        self._ctx.load_message_history(messages)
+
+
+class OtherAgent(Fields):
+    """Another agent, which can be spoken to."""
+
+    def send(self, message: Any) -> Any:
+        """Has it answer, and gives the text. In a coroutine function this has to be awaited."""
+        ctx = current.get()
+        if ctx is None:
+            raise RuntimeError("an agent can be spoken to only from a function that is called")
+        return request(ctx, "send", {"send": str(message), "to": self["name"]}, as_given)
+
+    __call__ = send
+
+
+class Memory:
+    """What the agent remembers over its runs."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def get(self, key: str, default: Any = None) -> Any:
+        found = request_now(self._ctx, {"recall": key})
+        return default if found is None else found
+
+    def update(self, key: str, value: Any) -> None:
+        encoded(value)
+        request_now(self._ctx, {"remember": [key, value]})
+
+    set = update
+    __setitem__ = update
+
+    def __getitem__(self, key: str) -> Any:
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def search(self, text: str, limit: int = 10) -> list[Any]:
+        """What is remembered with these words, best first."""
+        found = request_now(self._ctx, {"search": [text, limit]})
+        return [Fields(it) for it in found]
 
 
 class Registry:
@@ -45,10 +119,9 @@ class Registry:
         return isinstance(name, str) and self._ctx.get_agent(name) is not None
 
 
-# What does not change in the life of an instance, by the number that calls have for it.
-abouts: dict[int, dict[str, Any]] = {}
 live_state: dict[str, dict[str, Any]] = {}
-live_variables: dict[str, dict[str, Any]] = {}
+# The agent of each instance that has a lane here.
+agents: dict[str, Agent] = {}
 
 
 class Context:
@@ -56,21 +129,23 @@ class Context:
 
     _state: Optional[Stored] = None
     _variables: Optional[Variables] = None
-    _agent: Optional[Agent] = None
     _bases: Optional[dict[str, Any]] = None
     _said: Optional[dict[str, Any]] = None
     _logs: Optional[dict[str, Any]] = None
     _task: Optional[asyncio.Task[Any]] = None
     _waits: Optional[set[int]] = None
+    _left: Optional[tuple[contextvars.Context, dict[Any, Any]]] = None
     _owed: Optional[list[Owed]] = None
     _cancelled = False
+    _is_interrupted = False
     _over = False
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        self._lane = lane
         self._id: int = message["id"]
         self._function = function
         self._p: dict[str, Any] = message["p"]
-        self._about: dict[str, Any] = abouts[message["a"]]
+        self._about = lane.about
 
     def _run(self) -> Any:
         """Calls the function."""
@@ -81,9 +156,10 @@ class Context:
 
     @property
     def agent(self) -> Agent:
-        if self._agent is None:
-            self._agent = Agent(self)
-        return self._agent
+        agent = agents.get(self._about["instance_id"])
+        if agent is None:
+            agent = agents.setdefault(self._about["instance_id"], Agent(self._about))
+        return agent
 
     @property
     def agent_name(self) -> str:
@@ -104,7 +180,24 @@ class Context:
 
     @property
     def context(self) -> Any:
-        return lifted(self._p, "context", self._p.get("context"))
+        context = self._p.get("context")
+        if type(context) is dict and isinstance(context.get("created_at"), str):
+            context["created_at"] = moment(context["created_at"])
+        return lifted(self._p, "context", context)
+
+    @property
+    def memory(self) -> Memory:
+        return Memory(self)
+
+    def _history(self) -> Any:
+        history = self._p.get("message_history")
+        if history is None:
+            history = request_now(self, {"history": True})
+            self._p["message_history"] = history
+        return lifted(self._p, "message_history", history)
+
+    def load_message_history(self, messages: Any) -> None:
+        raise RuntimeError("only tool hooks change the conversation in place")
 
     @property
     def has_context(self) -> bool:
@@ -121,7 +214,7 @@ class Context:
 
     def get_agent(self, name: str) -> Any:
         found = request_now(self, {"agent": name})
-        return None if found is None else Fields(found)
+        return None if found is None else OtherAgent(found)
 
     @property
     def state(self) -> Stored:
@@ -134,16 +227,23 @@ class Context:
     def context_variables(self) -> Variables:
         if self._variables is None:
             scope = self._p.get("chat_id")
-            live = live_variables.setdefault(scope or "", {})
             if scope:
-                self._variables = Variables(Shared(self._p.get("variables") or {}, live))
+                chat = chat_of(scope)
+                with chat.lock:
+                    at, seen = self._p.get("version") or (0, {})
+                    chat.data.merge(self._p.get("variables") or {}, at, seen)
+                self._variables = chat.variables
             else:
-                self._variables = Variables(Kept(live))
+                family = self._about["family_id"]
+                own = own_variables.get(family)
+                if own is None:
+                    own = own_variables.setdefault(family, Variables())
+                self._variables = own
         return self._variables
 
     def log(self, text: str) -> None:
         for line in str(text).splitlines():
-            send({"id": self._id, "log": line[:MOST_LINE], "stream": "host"})
+            self._lane.pipe.send({"id": self._id, "log": line[:MOST_LINE], "stream": "host"})
 
     # What a hook says beside what it returns.
 
@@ -178,7 +278,7 @@ class Context:
         self._say("persist", True)
 
     def request_shutdown(self) -> None:
-        send({"id": self._id, "shutdown": True})
+        self._lane.pipe.send({"id": self._id, "shutdown": True})
 
     def _edited(self, key: str) -> Any:
         """A part of the payload that may be changed in place."""
@@ -285,17 +385,29 @@ class Context:
             changes.update(dict.fromkeys(gone))
             if changes:
                 frame["state"] = changes
-        if self._variables is not None:
-            changes, gone = self._variables.data.changes()
+        scope = self._p.get("chat_id")
+        if self._variables is not None and scope:
+            chat = chat_of(scope)
+            with chat.lock:
+                changes, gone = chat.data.changes()
+                if changes or gone:
+                    frame["patch"] = chat.data._patches
             if changes:
                 frame["variables"] = changes
             if gone:
                 frame["gone"] = gone
 
 
+def moment(text: str) -> Any:
+    try:
+        return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return text
+
+
 PLAIN: dict[str, Any] = dict.fromkeys("run_id outcome error reason call_id batch chat_id".split())
 PLAIN.update(delivery_id=None, idempotency_key=None)
-PLAIN.update(attempt=1, resumed=False, approved=False)
+PLAIN.update(attempt=1, resumed=False, approved=False, started=True)
 
 
 def parts_of(request: Any) -> dict[str, Any]:

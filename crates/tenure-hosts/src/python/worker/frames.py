@@ -2,20 +2,23 @@
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
 parts in this folder are one program, one behind the other: frames, output, values, context,
-questions, modules, loop, calls, replies, messages, tool_hooks, workflow, main. This one comes first
-and has the imports of all.
-Frames are a length in four bytes, little end first, and then JSON. They travel on descriptors of
-their own: what a hook prints becomes log lines and never touches them.
+questions, modules, loop, lane, calls, replies, messages, tool_hooks, workflow, main. This one comes
+first and has the imports of all.
+Frames are a length in four bytes, little end first, and then JSON. They travel on sockets of their
+own: what a hook prints becomes log lines and never touches them.
 
-While nothing waits, the main thread blocks in `read` and runs a call as it comes. It turns to the
-event loop only for coroutines that are pending, and back when there are none.
+Every instance has a lane: a thread with an event loop and a socket, on which all of its functions
+run, plain ones and coroutines. The main thread runs none of them. It opens lanes and cancels calls,
+so it answers whatever a function does, unless one holds the interpreter itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import copy
+import datetime
 import enum
 import fcntl
 import gc
@@ -27,28 +30,25 @@ import json
 import linecache
 import logging
 import os
-import select
+import re
+import resource
 import signal
 import site
+import socket
 import sys
 import threading
 import traceback
 import types
+from array import array
 from collections import deque
-from queue import SimpleQueue
-from typing import Any, Callable, Optional, Union
+from queue import Empty, SimpleQueue
+from typing import Any, Callable, Iterator, Optional, Union
 
 MOST_FRAME = 64 << 20
 MOST_LOG = 256 << 10
 MOST_LINE = 16 << 10
 # Lines of what was printed are never split in the middle of a frame of this size.
 CHUNK = 1 << 16
-
-IN = -1
-# The same pipe once more, for when a hook has closed the first.
-SPARE_IN = -1
-OUT = -1
-MAIN = threading.get_ident()
 
 tenure: Any = types.ModuleType("tenure")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -63,25 +63,71 @@ current: contextvars.ContextVar[Optional[Context]] = contextvars.ContextVar(
 
 # Frames.
 
-write_lock = threading.Lock()
-ready: deque[Union[bytes, dict[str, Any]]] = deque()
-part = bytearray()
+
+class Closed(BaseException):
+    """The host has closed its end: nothing is left to be done here."""
 
 
-def write(body: bytes) -> None:
-    """Sends one frame. Without a host there is nothing left to live for."""
-    data = len(body).to_bytes(4, "little") + body
-    try:
-        with write_lock:
-            sent = os.write(OUT, data)
-            while sent < len(data):
-                sent += os.write(OUT, memoryview(data)[sent:])
-    except OSError:
-        os._exit(70)
+class Pipe:
+    """One end of a conversation with the host."""
 
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.ready: deque[Union[bytes, dict[str, Any]]] = deque()
+        self.part = bytearray()
+        self.lock = threading.Lock()
 
-def send(frame: dict[str, Any]) -> None:
-    write(encode(frame).encode("utf-8", "replace"))
+    def write(self, body: bytes) -> None:
+        """Sends one frame. What is said to a host that has given up its end is lost."""
+        data = len(body).to_bytes(4, "little") + body
+        try:
+            with self.lock:
+                sent = os.write(self.fd, data)
+                while sent < len(data):
+                    sent += os.write(self.fd, memoryview(data)[sent:])
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        except OSError:
+            # A hook has closed what is not its own. The host starts another worker.
+            os._exit(70)
+
+    def send(self, frame: dict[str, Any]) -> None:
+        self.write(encode(frame).encode("utf-8", "replace"))
+
+    def pull(self) -> Optional[bytes]:
+        """Reads once, and waits for that. A frame that comes alone, which most do, is given back;
+        else all that are whole go to `ready`."""
+        try:
+            chunk = self.read()
+        except ConnectionResetError:
+            chunk = b""
+        except OSError:
+            os._exit(70)
+        size = len(chunk)
+        part = self.part
+        if not part and size > 4 and int.from_bytes(chunk[:4], "little") == size - 4:
+            return chunk[4:]
+        if not size:
+            raise Closed
+        part.extend(chunk)
+        while len(part) >= 4:
+            size = int.from_bytes(part[:4], "little") + 4
+            if len(part) < size:
+                break
+            self.ready.append(bytes(part[4:size]))
+            del part[:size]
+        return None
+
+    def read(self) -> bytes:
+        return os.read(self.fd, CHUNK)
+
+    def take(self) -> dict[str, Any]:
+        """Waits for the next frame."""
+        while not self.ready:
+            alone = self.pull()
+            if alone is not None:
+                return decoded(alone)
+        return decoded(self.ready.popleft())
 
 
 def decoded(body: Union[bytes, dict[str, Any]]) -> dict[str, Any]:
@@ -92,45 +138,9 @@ def decoded(body: Union[bytes, dict[str, Any]]) -> dict[str, Any]:
     return message
 
 
-def pull() -> Optional[bytes]:
-    """Reads once, and waits for that. A frame that comes alone, which most do, is given back; else
-    all that are whole go to `ready`."""
-    global IN, SPARE_IN
-    try:
-        chunk = os.read(IN, CHUNK)
-    except OSError:
-        if SPARE_IN == -1:
-            os._exit(70)
-        IN, SPARE_IN = SPARE_IN, -1
-        return None
-    size = len(chunk)
-    if not part and size > 4 and int.from_bytes(chunk[:4], "little") == size - 4:
-        return chunk[4:]
-    if not size:
-        end_group()
-    part.extend(chunk)
-    while len(part) >= 4:
-        size = int.from_bytes(part[:4], "little") + 4
-        if len(part) < size:
-            break
-        ready.append(bytes(part[4:size]))
-        del part[:size]
-    return None
-
-
 def end_group() -> None:
     """The host is gone: so is everything that was started here."""
     try:
         os.killpg(0, signal.SIGKILL)
     finally:
         os._exit(70)
-
-
-def watch_host() -> None:
-    """Waits, beside whatever hooks do, for the host to close its end."""
-    for fd in (IN, SPARE_IN):
-        poll = select.poll()
-        poll.register(fd, 0)
-        # One that a hook has closed meanwhile says nothing about the host.
-        if not any(event & select.POLLNVAL for _, event in poll.poll()):
-            end_group()

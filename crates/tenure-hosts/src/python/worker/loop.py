@@ -47,8 +47,7 @@ def resumed(calls: Any, waits_for: Any) -> Any:
 class Carrier:
     """A task for calls that end in their first step, one after the other.
 
-    A task costs more than most hooks do. The first call that has to wait takes the task, and one
-    that leaves something in its context for others to find spoils it.
+    A task costs more than most hooks do. The first call that has to wait takes the task.
     """
 
     task: asyncio.Task[Any]
@@ -77,6 +76,10 @@ class Loop(asyncio.SelectorEventLoop):
     is_looping = False
     was_used = False
 
+    def __init__(self, lane: Lane) -> None:
+        super().__init__()
+        self.lane = lane
+
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Any = None
     ) -> Any:
@@ -100,11 +103,14 @@ class Loop(asyncio.SelectorEventLoop):
         carrier = Carrier()
         self.grabs = True
         try:
-            carrier.task = asyncio.Task(carrier.rest, loop=self)
+            # A task has a copy of the context that it is made in.
+            carrier.task = self.lane.context.run(asyncio.Task, carrier.rest, loop=self)
         finally:
             self.grabs = False
         carrier.task._log_destroy_pending = False  # type: ignore[attr-defined]
         callback, args, carrier.context = self.grabbed
+        # What a call leaves in it is found by the next.
+        self.lane.context = carrier.context
         carrier.step = (callback, *args)
         self.grabbed = None
         self.carrier = carrier
@@ -120,15 +126,18 @@ class Loop(asyncio.SelectorEventLoop):
         context = carrier.context
         said = context.run(carrier.send, ctx)
         if type(said) is bytes:
-            if len(context) != 1 or carrier.task._must_cancel:  # type: ignore[attr-defined]
+            if carrier.task._must_cancel:  # type: ignore[attr-defined]
                 self.rest()
                 self.carrier = None
                 carrier.rest.close()
             return said
-        # It waits. The task starts where it stands now.
+        # It waits. The task starts where it stands now, with the context as its own; what it
+        # changes there from now on is handed back when it ends.
         self.carrier = None
         carrier.is_taken = True
         carrier.waits_for = said
+        self.lane.context = context.copy()
+        ctx._left = (context, dict(context))
         leave_task(self, carrier.task)
         try:
             context.run(*carrier.step)
@@ -156,31 +165,6 @@ class Loop(asyncio.SelectorEventLoop):
         return any(not it.cancelled() for it in getattr(self, "_scheduled", ()))
 
 
-loop: Loop
 set_running: Any = asyncio._set_running_loop
 enter_task: Any = asyncio._enter_task
 leave_task: Any = asyncio._leave_task
-pending: dict[asyncio.Task[Any], Context] = {}
-
-
-def begin_task(ctx: Context) -> None:
-    said = loop.step(ctx)
-    if isinstance(said, bytes):
-        write(said)
-        return
-    calls[ctx._id] = ctx
-    ctx._task = said
-    pending[said] = ctx
-    said.add_done_callback(end_task)
-
-
-def end_task(task: asyncio.Task[Any]) -> None:
-    ctx = pending.pop(task)
-    calls.pop(ctx._id, None)
-    try:
-        frame: bytes = task.result()
-    except BaseException as error:
-        frame = failed(ctx, error)
-    write(frame)
-    if not pending:
-        loop.stop()

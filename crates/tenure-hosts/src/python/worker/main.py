@@ -1,84 +1,67 @@
-# The main thread.
+# The main thread: it hears the host out, and runs no function.
 
 
-def handle(message: dict[str, Any]) -> None:
-    if "fn" in message:
-        begin(message)
-    elif "q" in message:
-        deliver = waits.pop(message["q"], None)
-        if deliver is not None:
-            deliver(message)
-    elif "file" in message:
-        files[message["file"]] = File(message["file"], message["path"], message["source"])
-    elif "def" in message:
-        functions[message["def"]] = Function(message["function"])
-    elif "cancel" in message:
-        cancel(message["cancel"])
-    elif "about" in message:
-        abouts[message["about"]] = message["instance"]
-    elif "forget" in message:
-        live_state.pop(abouts.pop(message["forget"], {}).get("instance_id", ""), None)
-    elif "exit" in message:
-        sys.exit(0)
+class Control(Pipe):
+    """The conversation about the worker itself. Sockets of lanes come along with its frames."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self.socket = socket.socket(fileno=fd)
+        self.fds: deque[int] = deque()
+
+    def read(self) -> bytes:
+        room = socket.CMSG_SPACE(FDS * array("i").itemsize)
+        chunk, rights, _, _ = self.socket.recvmsg(CHUNK, room)
+        for level, kind, data in rights:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds = array("i")
+                fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+                self.fds.extend(fds)
+        return chunk
+
+    def handle(self, message: dict[str, Any]) -> None:
+        global abandoned
+        if "lane" in message:
+            # Away from the numbers that hooks may take for their own.
+            fd = self.fds.popleft()
+            own = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
+            os.close(fd)
+            first = lanes.get(message["first"])
+            opened = Lane(message["lane"], own, message["instance"], first)
+            lanes[opened.number] = opened
+            opened.start()
+        elif "file" in message:
+            with arrived:
+                file = File(message["file"], message["path"], message["source"])
+                files.setdefault(file.number, file)
+                arrived.notify_all()
+        elif "interrupt" in message:
+            at = lanes.get(message["at"])
+            if at is not None:
+                at.interrupt(message["interrupt"])
+            self.send({"heard": message["interrupt"]})
+        elif "abandon" in message:
+            if message["abandon"] in lanes:
+                lane = lanes.pop(message["abandon"])
+                lane.is_abandoned = True
+                lane.release(lane.has)
+                abandoned += 1
+        elif "exit" in message:
+            sys.exit(0)
 
 
-def cancel(id: int) -> None:
-    ctx = calls.get(id)
-    if ctx is None:
-        return
-    ctx._cancelled = True
-    if ctx._task is not None:
-        ctx._task.cancel()
-    for q in ctx._waits or ():
-        deliver = waits.pop(q, None)
-        if deliver is not None:
-            deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
-
-
-def serve() -> None:
-    while True:
-        while ready:
-            handle(decoded(ready.popleft()))
-        if pending or (loop.was_used and loop.has_work()):
-            serve_loop()
-        else:
-            loop.was_used = False
-            alone = pull()
-            if alone is not None:
-                handle(decoded(alone))
-
-
-def serve_loop() -> None:
-    def readable() -> None:
-        alone = pull()
-        if alone is not None:
-            ready.append(alone)
-        loop.stop()
-
-    fd = IN
-    loop.add_reader(fd, readable)
-    try:
-        while pending or loop.has_work():
-            loop.rest()
-            loop.is_looping = True
-            loop.run_forever()
-            loop.is_looping = False
-            while ready:
-                handle(decoded(ready.popleft()))
-    finally:
-        loop.is_looping = False
-        loop.remove_reader(fd)
+# The most sockets that come along with what is read at once.
+FDS = 64
+control: Control
 
 
 def in_child() -> None:
     """After a fork: the child is no worker. What it prints goes where its children's does."""
-    global OUT
-    for fd in (IN, SPARE_IN, OUT):
+    for fd in (control.fd, *(it.pipe.fd for it in list(lanes.values()))):
         try:
             os.close(fd)
         except OSError:
             pass
-    OUT = -1
     sys.stdout = open(1, "w", closefd=False, errors="replace")
     sys.stderr = open(2, "w", closefd=False, errors="replace")
 
@@ -101,15 +84,16 @@ def install(package: list[tuple[str, str]]) -> None:
 
 
 def main(package: str) -> None:
-    global IN, SPARE_IN, OUT, loop
-    IN = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 64)
-    SPARE_IN = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 192)
-    OUT = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 64)
+    global control
+    control = Control(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 64))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
     os.register_at_fork(after_in_child=in_child)
+    # Every lane has a socket and the files of its event loop.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     # What a function logs at `INFO` is a line of its log, unless it says otherwise itself.
     logging.getLogger().setLevel(logging.INFO)
@@ -117,13 +101,14 @@ def main(package: str) -> None:
         logging.lastResort.setLevel(logging.INFO)
     without_bytecode()
     install(json.loads(package))
-    loop = Loop()
-    asyncio.set_event_loop(loop)
-    threading.Thread(target=watch_host, name="tenure-host", daemon=True).start()
     # What is here now stays; nobody has to look at it again.
     gc.collect()
     gc.freeze()
-    send({"ready": os.getpid()})
+    control.send({"ready": os.getpid()})
     sys.stdout = stdout
     sys.stderr = stderr
-    serve()
+    try:
+        while True:
+            control.handle(control.take())
+    except Closed:
+        end_group()

@@ -76,7 +76,20 @@ class File:
         return module
 
 
+# Files come from the main thread, and are wanted by lanes.
 files: dict[int, File] = {}
+arrived = threading.Condition()
+# One module is loaded at a time: one that is loaded may need another that waits for it.
+loading = threading.RLock()
+
+
+def file_of(number: int) -> File:
+    """A file that the host has sent, on another way than this call."""
+    with arrived:
+        arrived.wait_for(lambda: number in files)
+    return files[number]
+
+
 functions: dict[int, Function] = {}
 EXTRAS: dict[str, Callable[[Context], Any]] = {
     "context_variables": lambda ctx: ctx.context_variables,
@@ -121,8 +134,8 @@ class Function:
         return self.body(**named)
 
     def resolve(self) -> None:
-        module = files[self.file].load()
-        body: Any = module
+        with loading:
+            body: Any = file_of(self.file).load()
         for part in self.name.split("."):
             body = getattr(body, part)
         if not callable(body):

@@ -69,9 +69,11 @@ class LogText(io.TextIOBase):
             if logs["size"] > MOST_LOG:
                 line = "(more was printed, and is left out)"
         frame: dict[str, Any] = {"log": line[:MOST_LINE], "stream": self.stream}
-        if ctx is not None:
+        if ctx is None:
+            control.send(frame)
+        else:
             frame["id"] = ctx._id
-        send(frame)
+            ctx._lane.pipe.send(frame)
 
     def flush(self) -> None:
         pass

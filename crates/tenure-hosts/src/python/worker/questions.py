@@ -1,11 +1,16 @@
 # What asks the host, and waits for its answer.
 
 numbers = iter(range(1, 1 << 62))
-waits: dict[int, Callable[[dict[str, Any]], None]] = {}
+# How often a thread that is not its lane's looks whether it has to read for itself.
+GLANCE = 0.01
 
 
 def as_answer(q: int, value: Any) -> Any:
     return tenure.Answer(value["decision"], value.get("value"))
+
+
+def as_given(q: int, value: Any) -> Any:
+    return value
 
 
 def as_result(q: int, value: Any) -> Any:
@@ -32,13 +37,13 @@ def post(ctx: Context, frame: dict[str, Any], deliver: Callable[[dict[str, Any]]
     if ctx._cancelled:
         deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
         return q
-    waits[q] = deliver
+    ctx._lane.waits[q] = deliver
     if ctx._waits is None:
         ctx._waits = set()
     ctx._waits.add(q)
     frame["id"] = ctx._id
     frame["q"] = q
-    send(frame)
+    ctx._lane.pipe.send(frame)
     return q
 
 
@@ -54,6 +59,7 @@ HINTS = {
     "ask": "write `await ctx.ask(...)`",
     "step": "write `await ctx.step(...)`",
     "next": "write `return await next()`",
+    "send": "write `await agent.send(...)`",
 }
 
 
@@ -81,30 +87,42 @@ def request_now(ctx: Context, frame: dict[str, Any]) -> Any:
 
 def exchange(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
     """Sends a question and waits in this thread for the answer."""
-    if threading.get_ident() != MAIN:
-        queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        post(ctx, frame, queue.put)
-        return queue.get()
+    lane = ctx._lane
+    if threading.get_ident() != lane.ident:
+        return exchange_elsewhere(ctx, frame)
     # This thread is the one that reads, so it reads on; what else comes waits its turn.
     got: list[dict[str, Any]] = []
     post(ctx, frame, got.append)
-    while not got:
-        alone = pull()
-        if alone is not None:
-            ready.append(alone)
-        for _ in range(len(ready)):
-            message = decoded(ready.popleft())
-            if message.get("q") in waits or message.get("cancel") == ctx._id:
-                handle(message)
-            else:
-                ready.append(message)
-    if ready and loop.is_looping:
-        loop.call_soon(loop.stop)
+    with lane.waiting():
+        while not got:
+            lane.hear()
+    if lane.pipe.ready and lane.loop is not None and lane.loop.is_looping:
+        lane.loop.call_soon(lane.loop.stop)
     return got[0]
 
 
+def exchange_elsewhere(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
+    """The same in a thread that a function has started. If the lane's own thread is in a function,
+    and so reads nothing, this one reads for it."""
+    lane = ctx._lane
+    queue: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    post(ctx, frame, queue.put)
+    while True:
+        try:
+            return queue.get(timeout=GLANCE)
+        except Empty:
+            pass
+        if lane.reading.acquire(blocking=False):
+            try:
+                while queue.empty():
+                    lane.hear()
+            finally:
+                lane.reading.release()
+
+
 async def exchange_later(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
-    future = loop.create_future()
+    lane = ctx._lane
+    future = lane.own_loop().create_future()
 
     def deliver(message: dict[str, Any]) -> None:
         if not future.done():
@@ -147,7 +165,8 @@ async def step_later(ctx: Context, name: str, effect: Any) -> Any:
             value = await value
         encode(value)
     except BaseException as error:
-        send({"id": ctx._id, "step_error": describe(error), "of": message["q"], "q": 0})
+        failure = {"id": ctx._id, "step_error": describe(error), "of": message["q"], "q": 0}
+        ctx._lane.pipe.send(failure)
         raise
     answer_of(await exchange_later(ctx, {"step_value": value, "of": message["q"]}), None)
     return value

@@ -20,7 +20,10 @@ def done(ctx: Context, value: Any) -> bytes:
         frame = ctx._frame(value)
     else:
         frame = reply(ctx, value)
-    ctx._add_changes(frame)
+    try:
+        ctx._add_changes(frame)
+    except Unfit as error:
+        return bad(ctx, str(error))
     try:
         body = encode(frame).encode("utf-8", "replace")
     except NOT_JSON as error:

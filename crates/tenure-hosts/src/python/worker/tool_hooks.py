@@ -2,10 +2,17 @@
 
 
 class Runner:
-    """What runs the turn, as far as hooks get to see it."""
+    """What runs the turn, as far as hooks get to see it: one object for the turn."""
 
-    def __init__(self, ctx: ToolHookContext) -> None:
-        self._ctx = ctx
+    def __init__(self, turn: Any) -> None:
+        self._turn = turn
+
+    @property
+    def _ctx(self) -> ToolHookContext:
+        ctx = current.get()
+        if not isinstance(ctx, ToolHookContext):
+            raise RuntimeError("the runner can be asked only from a tool hook")
+        return ctx
 
     @property
     def iteration(self) -> int:
@@ -41,11 +48,15 @@ class Runner:
             self._ctx._messages.append(made)
 
 
+# The runner of the turn that an instance is in.
+runners: dict[str, Runner] = {}
+
+
 class ToolHookContext(Context):
     """What a tool hook gets to see. What it changes in place is what counts afterwards."""
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
-        super().__init__(message, function)
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        super().__init__(lane, message, function)
         payload = self._p
         self._messages: list[Any] = from_core(payload["messages"])
         response = payload.get("response")
@@ -60,7 +71,11 @@ class ToolHookContext(Context):
         self._was = encode(to_core(self._messages))
         self._had = encode(payload["params"])
         self.message_history_override: Optional[list[Any]] = None
-        self.runner = Runner(self)
+        turn = payload["run_id"]
+        runner = runners.get(self.instance_id)
+        if runner is None or runner._turn != turn:
+            runner = runners[self.instance_id] = Runner(turn)
+        self.runner = runner
 
     @property
     def message(self) -> Any:
@@ -106,11 +121,8 @@ class ToolHookContext(Context):
     def request_params(self) -> Any:
         return self._params()
 
-    @property
-    def agent(self) -> Any:
-        if self._agent is None:
-            self._agent = ToolHookAgent(self)
-        return self._agent
+    def _history(self) -> Any:
+        return self.message_history
 
     def _outcome(self) -> Optional[dict[str, Any]]:
         """What is different now, as the host reads it."""
@@ -124,33 +136,6 @@ class ToolHookContext(Context):
         if encode(params) != self._had:
             outcome["params"] = params
         return outcome or None
-
-
-class ToolHookAgent(Agent):
-    """The agent, with the conversation that its tool hooks see."""
-
-    @property
-    def message_history(self) -> Any:
-        return self._ctx.message_history
-
-    def load_message_history(self, messages: Any) -> None:
-        assert isinstance(self._ctx, ToolHookContext)
-        self._ctx.load_message_history(messages)
-
-    @property
-    def usage_accumulator(self) -> Any:
-        return self._ctx.usage
-
-    @property
-    def context(self) -> Any:
-        return self._ctx.context
-
-    @property
-    def agent_registry(self) -> Registry:
-        return self._ctx.agent_registry
-
-    def get_agent(self, name: str) -> Any:
-        return self._ctx.get_agent(name)
 
 
 # Files that were written for fast-agent import some of its names. Where it is not installed, these

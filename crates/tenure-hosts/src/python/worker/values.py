@@ -36,6 +36,50 @@ def lifted(owner: dict[str, Any], name: str, value: Any) -> Any:
 # Which worker this is. What lived in another one is never taken for something that lives here.
 LIFE = os.urandom(6).hex()
 UNSAID: Any = object()
+# The host reads integers of 64 bits, and 128 levels of lists and objects with those of the frame.
+INTEGERS = range(-(1 << 63), 1 << 64)
+MOST_DEPTH = 100
+LONG_NUMBER = re.compile(r"\d{19}")
+
+
+class Unfit(ValueError):
+    """A value that is JSON to Python, and cannot be read by others."""
+
+
+def encoded(value: Any) -> str:
+    """The value as JSON that every reader takes. Raises what `encode` does for what is not JSON."""
+    text = encode(value)
+    if LONG_NUMBER.search(text):
+        no_long_integer(value)
+    if text.count("[") + text.count("{") > MOST_DEPTH and depth(value) > MOST_DEPTH:
+        raise Unfit(f"it has more than {MOST_DEPTH} levels of lists and objects")
+    return text
+
+
+def no_long_integer(value: Any) -> None:
+    """Raises for an integer that others cannot read."""
+    if isinstance(value, dict):
+        for it in value.values():
+            no_long_integer(it)
+    elif isinstance(value, (list, tuple)):
+        for it in value:
+            no_long_integer(it)
+    elif isinstance(value, int) and not isinstance(value, bool) and value not in INTEGERS:
+        raise OverflowError(f"{str(value)[:20]}... is an integer of more than 64 bits")
+
+
+def depth(value: Any) -> int:
+    open_values, levels = [value], 0
+    while open_values:
+        levels += 1
+        inner: list[Any] = []
+        for it in open_values:
+            if isinstance(it, dict):
+                inner.extend(it.values())
+            elif isinstance(it, (list, tuple)):
+                inner.extend(it)
+        open_values = inner
+    return levels
 
 
 class Stored(dict[str, Any]):
@@ -114,6 +158,14 @@ class Stored(dict[str, Any]):
             stand_in["by"] = f"{file}:{function.name}"
         return stand_in
 
+    def _take_back(self, key: str) -> None:
+        """Undoes the write of a value that cannot be kept."""
+        base = self._base.get(key)
+        if base:
+            self[key] = json.loads(base)
+        else:
+            del self[key]
+
     def _add(self, key: str, value: Any) -> str:
         """Keeps a live value, and gives its id."""
         self._live[key] = value
@@ -126,9 +178,13 @@ class Stored(dict[str, Any]):
         """What changed since the last time, and what is gone."""
         patch: dict[str, Any] = {}
         base = self._base
-        for key, value in self.items():
+        # Another function of the chat may write at the same time.
+        for key, value in list(self.items()):
             try:
-                text = encode(value)
+                text = encoded(value)
+            except Unfit as error:
+                self._take_back(key)
+                raise Unfit(f"`{key}` cannot be kept: {error}") from None
             except NOT_JSON:
                 value = self._keep(key, value)
                 text = encode(value)
@@ -145,15 +201,9 @@ class Stored(dict[str, Any]):
 
 
 class Kept(Stored):
-    """The variables of what is no chat: nobody else has them, so this worker keeps them all."""
-
-    def __init__(self, live: dict[Any, Any]) -> None:
-        super().__init__({}, live)
-        self.update(live)
+    """The variables of what is no chat: only this worker has them, and keeps them all."""
 
     def changes(self) -> tuple[dict[str, Any], list[str]]:
-        self._live.clear()
-        self._live.update(self)
         return {}, []
 
 
@@ -163,16 +213,58 @@ MOST_UNNAMED = 64
 
 
 class Shared(Stored):
-    """The variables of a chat. A live value has an id, and the chat says which one counts: if what
-    a call wrote is refused, the value from before is still the one."""
+    """The variables of a chat: one object for all of its functions in this worker, so that each
+    sees at once what the others write.
 
-    def __init__(self, values: dict[str, Any], live: dict[Any, Any]) -> None:
-        super().__init__(values, live)
-        if len(live) > MOST_UNNAMED:
+    A live value has an id, and the chat says which one counts: if what a call wrote is refused, the
+    value from before is still the one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({}, {})
+        self._at = -1
+        # The number of the patch that a key was last sent with.
+        self._sent: dict[str, int] = {}
+        self._patches = 0
+
+    def merge(self, values: dict[str, Any], at: int, seen: dict[str, int]) -> None:
+        """Takes over what changed elsewhere. `at` says how new the values are, `seen` which patch
+        of this worker the host has last decided on, by key: what was sent since counts more."""
+        if at < self._at:
+            return
+        self._at = at
+        base = self._base
+        for key, value in values.items():
+            text = encode(value)
+            if base.get(key) == text or self._sent.get(key, 0) > seen.get(key, 0):
+                continue
+            base[key] = text
+            self._lost.pop(key, None)
+            if type(value) is dict and "$live" in value:
+                mark = self._mark(key, value)
+                if mark not in self._live:
+                    super().pop(key, None)
+                    self._lost[key] = value
+                    continue
+                value = self._live[mark]
+            self[key] = value
+        gone = [it for it in base if it not in values and self._sent.get(it, 0) <= seen.get(it, 0)]
+        for key in gone:
+            del base[key]
+            self._lost.pop(key, None)
+            super().pop(key, None)
+        if len(self._live) > MOST_UNNAMED:
             named = {it.get("id") for it in values.values() if type(it) is dict and "$live" in it}
-            for id in list(live)[:-MOST_UNNAMED]:
+            for id in list(self._live)[:-MOST_UNNAMED]:
                 if id not in named:
-                    del live[id]
+                    del self._live[id]
+
+    def changes(self) -> tuple[dict[str, Any], list[str]]:
+        patch, gone = super().changes()
+        if patch or gone:
+            self._patches += 1
+            self._sent.update(dict.fromkeys((*patch, *gone), self._patches))
+        return patch, gone
 
     def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
         return stand_in.get("id")
@@ -186,40 +278,107 @@ class Shared(Stored):
         """It goes when no variable has stood for it for a while."""
 
 
-class Variables:
-    """The context variables, as mappings and as `.data`."""
+class Chat:
+    """What the functions of one chat share in this worker."""
 
-    def __init__(self, data: Stored) -> None:
-        self.data = data
+    def __init__(self) -> None:
+        self.data = Shared()
+        self.variables = Variables(self.data)
+        # Held to read and write what the host knows.
+        self.lock = threading.Lock()
+        # Held by the plain function that has the variables: such functions run one after the other.
+        self.turn = threading.Lock()
+
+
+chats: dict[str, Chat] = {}
+own_variables: dict[str, Variables] = {}
+
+
+def chat_of(id: str) -> Chat:
+    chat = chats.get(id)
+    return chats.setdefault(id, Chat()) if chat is None else chat
+
+
+# What the platform says of a chat, and nothing else may change.
+SYSTEM_KEYS = ("workflow_name", "app_id", "chat_id", "user_id")
+
+
+class Variables:
+    """The context variables, as a mapping and as `.data`."""
+
+    def __init__(self, data: Optional[dict[str, Any]] = None) -> None:
+        self._data: Any = data if isinstance(data, Stored) else Kept(data or {}, {})
+
+    @property
+    def data(self) -> Any:
+        return self._data
+
+    @data.setter
+    def data(self, data: dict[str, Any]) -> None:
+        if data is not self._data:
+            given = dict(data)
+            self.clear()
+            self._data.update(given)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Variables:
+        return cls(dict(data))
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self._data)
 
     def get(self, key: str, default: Any = UNSAID) -> Any:
-        return self.data.get(key, default)
+        return self._data.get(key, default)
 
     def set(self, key: str, value: Any) -> None:
-        self.data[key] = value
+        self._data[key] = value
+
+    def update(self, other: Any = (), **more: Any) -> None:
+        self._data.update(other.data if isinstance(other, Variables) else other, **more)
+
+    def contains(self, key: str) -> bool:
+        return key in self._data
 
     def remove(self, key: str) -> bool:
-        was_there = key in self.data or key in self.data._lost
-        self.data.pop(key, None)
+        was_there = key in self._data or key in self._data._lost
+        self._data.pop(key, None)
         return was_there
 
+    def clear(self) -> None:
+        """Removes all variables but those that are the platform's own."""
+        for key in [*self._data, *self._data._lost]:
+            if key not in SYSTEM_KEYS:
+                del self._data[key]
+
+    def keys(self) -> Any:
+        return self._data.keys()
+
+    def values(self) -> Any:
+        return self._data.values()
+
+    def items(self) -> Any:
+        return self._data.items()
+
     def __getitem__(self, key: str) -> Any:
-        return self.data[key]
+        return self._data[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.data[key] = value
+        self._data[key] = value
 
     def __delitem__(self, key: str) -> None:
-        del self.data[key]
+        del self._data[key]
 
     def __contains__(self, key: object) -> bool:
-        return key in self.data
+        return key in self._data
 
     def __iter__(self) -> Any:
-        return iter(self.data)
+        return iter(self._data)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self._data)
+
+    def __repr__(self) -> str:
+        return f"ContextVariables({dict(self._data)!r})"
 
 
 class Result:

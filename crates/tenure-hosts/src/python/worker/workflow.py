@@ -59,8 +59,8 @@ class MessageAgent:
 class MessageContext(Context):
     """A call of a message hook: its arguments go by place."""
 
-    def __init__(self, message: dict[str, Any], function: Function) -> None:
-        super().__init__(message, function)
+    def __init__(self, lane: Lane, message: dict[str, Any], function: Function) -> None:
+        super().__init__(lane, message, function)
         self._given: dict[str, Any] = message["message"]
         self._kind: str = self._given["kind"]
         self._instruction: Optional[str] = None

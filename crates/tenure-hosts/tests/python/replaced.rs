@@ -1,0 +1,212 @@
+//! A worker or a thread that another one takes the place of.
+
+use crate::python::support::{Lab, fault};
+use std::time::Duration;
+use tenure_core::hook::{FaultKind, Point, hook};
+use tenure_core::{ExitReason, Outcome};
+use tenure_testkit::eventually;
+
+const COUNTED: &str = r#"
+import os, time, ctypes
+here = os.path.dirname(__file__)
+def note(text):
+    with open(here + "/log", "a") as log: log.write(text + "\n")
+def start(ctx):
+    note("start %s" % ctx.reason)
+    ctx.state["pool"] = object()
+def turn(ctx):
+    ctx.state["pool"]
+    if ctx.input == "crash": os._exit(3)
+    if ctx.input == "hang": time.sleep(1000)
+    if ctx.input == "hold": ctypes.PyDLL(None).sleep(1000)
+def after(ctx): note("after %s" % ctx.delivery_id)
+def stop(ctx): note("stop %s" % ctx.started)
+"#;
+
+fn log(lab: &Lab) -> String {
+    std::fs::read_to_string(lab.path().join("log")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_living_instance_is_started_again_where_its_next_call_goes() {
+    for (input, kind) in
+        [("crash", FaultKind::Exited), ("hang", FaultKind::TimedOut), ("hold", FaultKind::TimedOut)]
+    {
+        let lab = Lab::new(COUNTED);
+        let turn = hook(lab.hook("turn", Point::BeforeAgent)).limit(Duration::from_millis(500));
+        let agent = lab
+            .agent()
+            .with_lifecycle(lab.hook("start", Point::OnStart))
+            .with_lifecycle(turn)
+            .with_lifecycle(lab.hook("stop", Point::OnShutdown));
+        let agent = lab.started(agent).await;
+        assert_eq!(fault(agent.run(input).await).0, kind, "{input}");
+        agent.run("hello").await.expect("its objects are there");
+        agent.shutdown().await;
+        assert_eq!(log(&lab), "start None\nstart worker_replaced\nstop True\n", "{input}");
+        let told = lab.recorder.announced("python.worker_replaced");
+        assert_eq!(told.len(), 1, "{input}: {told:?}");
+        lab.host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_cannot_be_started_again_ends_as_fatal_and_still_stops_once() {
+    let lab = Lab::new(
+        r#"
+import os
+here = os.path.dirname(__file__)
+def start(ctx):
+    if ctx.reason: raise ValueError("no second time")
+def turn(ctx):
+    if ctx.input == "crash": os._exit(3)
+def stop(ctx):
+    with open(here + "/log", "a") as log: log.write("stop\n")
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+        .with_lifecycle(lab.hook("stop", Point::OnShutdown));
+    let agent = lab.started(agent).await;
+    agent.run("crash").await.expect_err("it crashes");
+    let error = agent.run("hello").await.expect_err("it cannot go on");
+    assert!(error.is_fatal(), "{error}");
+    assert!(error.to_string().contains("no second time"), "{error}");
+    eventually("it ends", || agent.exit_reason() == Some(ExitReason::Fatal)).await;
+    assert_eq!(log(&lab), "stop\n");
+}
+
+#[tokio::test]
+async fn an_end_that_dies_with_a_process_it_did_not_kill_is_delivered_again_with_the_same_id() {
+    let lab = Lab::new(
+        r#"
+import os, time, asyncio
+here = os.path.dirname(__file__)
+def turn(ctx):
+    if ctx.input == "crash":
+        while not os.path.exists(here + "/log"): time.sleep(0.01)
+        os._exit(3)
+async def after(ctx):
+    if ctx.input == "crash": return
+    is_first = not os.path.exists(here + "/log")
+    with open(here + "/log", "a") as log: log.write(ctx.delivery_id + "\n")
+    if is_first: await asyncio.sleep(1000)
+"#,
+    );
+    let build = || {
+        lab.agent()
+            .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+            .with_lifecycle(lab.hook("after", Point::AfterAgent))
+    };
+    let first = lab.started(build()).await;
+    let second = lab.started(build()).await;
+    for agent in [&first, &second] {
+        lab.host.join(agent.id(), "group");
+    }
+    let (well, crashed) = tokio::join!(first.run("hello"), second.run("crash"));
+    let report = well.expect("its turn went well");
+    assert_eq!(report.outcome, Outcome::Ok);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    crashed.expect_err("it crashed");
+    let log = log(&lab);
+    let ids: Vec<_> = log.lines().collect();
+    let same = ids.iter().filter(|id| **id == ids[0]).count();
+    assert_eq!(same, 2, "delivered again, as the same: {ids:?}");
+    first.shutdown().await;
+    second.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_ends_of_a_cancelled_turn_arrive_whatever_the_function_does() {
+    for body in [
+        "time.sleep(1000)",
+        "ctypes.PyDLL(None).sleep(1000)",
+        "os.kill(os.getpid(), signal.SIGSTOP); time.sleep(1000)",
+        "\n    while True: pass",
+    ] {
+        for style in ["def", "async def"] {
+            let source = format!(
+                r#"
+import os, time, ctypes, signal
+here = os.path.dirname(__file__)
+{style} turn(ctx):
+    open(here + "/begun", "w").close()
+    {body}
+def after(ctx):
+    with open(here + "/log", "a") as log: log.write("after %s\n" % ctx.outcome)
+def stop(ctx):
+    with open(here + "/log", "a") as log: log.write("stop %s\n" % ctx.started)
+"#
+            );
+            let lab = Lab::new(&source);
+            let agent = lab
+                .agent()
+                .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+                .with_lifecycle(lab.hook("after", Point::AfterAgent))
+                .with_lifecycle(lab.hook("stop", Point::OnShutdown));
+            let agent = lab.started(agent).await;
+            let cancel = async {
+                eventually("it began", || lab.path().join("begun").exists()).await;
+                agent.cancel();
+            };
+            let (result, ()) = tokio::join!(agent.run("hello"), cancel);
+            let error = result.map(drop).expect_err(&format!("{style} {body} was cancelled"));
+            assert!(error.is_cancelled(), "{style} {body}: {error}");
+            agent.shutdown().await;
+            assert_eq!(log(&lab), "after cancelled\nstop True\n", "{style} {body}");
+            lab.host.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_start_whose_function_never_began_is_told_at_the_stop() {
+    let lab = Lab::new(
+        r#"
+import os, time
+here = os.path.dirname(__file__)
+if not os.path.exists(here + "/seen"):
+    open(here + "/seen", "w").close()
+    time.sleep(1000)
+def start(ctx): pass
+def stop(ctx):
+    with open(here + "/log", "a") as log: log.write("stop %s\n" % ctx.started)
+"#,
+    )
+    .limited(Duration::from_millis(700));
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("stop", Point::OnShutdown))
+        .build()
+        .expect("the agent is complete");
+    agent.startup().await.expect_err("its module does not load in time");
+    assert!(
+        agent.failures().iter().all(|it| &*it.point != "on_shutdown"),
+        "{:?}",
+        agent.failures()
+    );
+    assert_eq!(log(&lab), "stop False\n");
+    lab.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_process_with_many_threads_that_never_came_back_is_replaced_when_it_is_idle() {
+    let lab = Lab::new(
+        "import os, time\ndef turn(ctx):\n    if ctx.input == 'hang': time.sleep(1000)\n    return {'finish': str(os.getpid())}\n",
+    );
+    let turn = hook(lab.hook("turn", Point::BeforeAgent)).limit(Duration::from_millis(50));
+    let agent = lab.started(lab.agent().with_lifecycle(turn)).await;
+    let pid = async || agent.run("hello").await.expect("it finishes").output().to_owned();
+    let first = pid().await;
+    let mut hung = 0;
+    while pid().await == first {
+        agent.run("hang").await.expect_err("it hangs");
+        hung += 1;
+        assert!(hung < 20, "it is never replaced");
+    }
+    assert!(hung > 2, "one such thread costs no process");
+    agent.shutdown().await;
+}
