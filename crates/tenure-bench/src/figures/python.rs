@@ -9,6 +9,7 @@ use crate::fakes::{Scripted, quick, started, turn};
 use crate::measure::{Bench, since};
 use crate::report::Figure;
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::path::Path;
@@ -21,14 +22,18 @@ use tenure::drive::Input;
 use tenure::hook::{AgentLifecycle, Flow, HookError, Point, Points};
 use tenure_hosts::{
     Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
-    Style,
+    Role, Style,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 const SMALL: usize = 200;
 const LARGE: usize = 10_000;
 const TRIPS: usize = 50;
+/// Instances, or conversations with the echo, that are busy at the same time.
+const BUSY: usize = 4;
 /// Workers that are killed for one sample.
 const KILLS: usize = 1;
 
@@ -44,9 +49,31 @@ while True:
     write(1, len(body).to_bytes(4, 'little') + body)
 ";
 
+/// The same with a thread for each conversation, on pipes that have names.
+const BUSY_ECHO: &str = "\
+import json, os, sys, threading
+read, write, loads, dumps = os.read, os.write, json.loads, json.dumps
+def serve(number):
+    come = os.open(sys.argv[1] + '/in%d' % number, os.O_RDONLY)
+    go = os.open(sys.argv[1] + '/out%d' % number, os.O_WRONLY)
+    while True:
+        data = read(come, 65536)
+        if not data: os._exit(0)
+        size = int.from_bytes(data[:4], 'little') + 4
+        while len(data) < size: data += read(come, 65536)
+        body = dumps(loads(data[4:])).encode()
+        write(go, len(body).to_bytes(4, 'little') + body)
+threads = [threading.Thread(target=serve, args=(it,)) for it in range(int(sys.argv[2]))]
+for it in threads: it.start()
+for it in threads: it.join()
+";
+
 const HOOKS: &str = "\
 def plain(ctx):
     pass
+
+def guard(ctx):
+    return {'allow': True}
 
 async def asynchronous(ctx):
     pass
@@ -76,21 +103,77 @@ impl Echo {
     }
 
     async fn trip(&mut self, value: &Value) -> std::io::Result<Value> {
-        let mut frame = vec![0; 4];
-        serde_json::to_writer(&mut frame, value)?;
-        let size = (frame.len() - 4) as u32;
-        frame[..4].copy_from_slice(&size.to_le_bytes());
-        self.stdin.write_all(&frame).await?;
-        let mut buffer = Vec::with_capacity(64 << 10);
-        loop {
-            self.stdout.read_buf(&mut buffer).await?;
-            if let Some((size, body)) = buffer.split_first_chunk::<4>()
-                && body.len() == u32::from_le_bytes(*size) as usize
-            {
-                return Ok(serde_json::from_slice(body)?);
-            }
+        trip(&mut self.stdin, &mut self.stdout, value).await
+    }
+}
+
+/// Sends an object of JSON, and reads the one that comes back.
+async fn trip(
+    to: &mut (impl AsyncWrite + Unpin),
+    from: &mut (impl AsyncRead + Unpin),
+    value: &Value,
+) -> std::io::Result<Value> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, value)?;
+    let size = (frame.len() - 4) as u32;
+    frame[..4].copy_from_slice(&size.to_le_bytes());
+    to.write_all(&frame).await?;
+    let mut buffer = Vec::with_capacity(64 << 10);
+    loop {
+        from.read_buf(&mut buffer).await?;
+        if let Some((size, body)) = buffer.split_first_chunk::<4>()
+            && body.len() == u32::from_le_bytes(*size) as usize
+        {
+            return Ok(serde_json::from_slice(body)?);
         }
     }
+}
+
+/// The child that echoes in several conversations at once.
+struct BusyEcho {
+    pipes: Vec<(pipe::Sender, pipe::Receiver)>,
+    _child: Child,
+    _dir: TempDir,
+}
+
+impl BusyEcho {
+    async fn start(python: &Path) -> Result<Self, Box<dyn Error>> {
+        let dir = tempfile::tempdir()?;
+        let at = |name: &str, number: usize| dir.path().join(format!("{name}{number}"));
+        let mut pipes = Vec::new();
+        for number in 0..BUSY {
+            let paths = ["in", "out"].map(|name| at(name, number));
+            Command::new("mkfifo").args(&paths).status().await?;
+            let mut options = pipe::OpenOptions::new();
+            // Opened for both, a pipe needs no other end yet.
+            let both = options.read_write(true);
+            pipes.push((both.open_sender(&paths[0])?, both.open_receiver(&paths[1])?));
+        }
+        let child = Command::new(python)
+            .args(["-I", "-u", "-c", BUSY_ECHO])
+            .arg(dir.path())
+            .arg(BUSY.to_string())
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Self { pipes, _child: child, _dir: dir })
+    }
+
+    /// Returns the time of a trip, with all conversations busy.
+    async fn sample(&mut self, value: &Value) -> f64 {
+        let each = self.pipes.iter_mut().map(async |(to, from)| {
+            trip(to, from, value).await.expect("it echoes");
+            let start = Instant::now();
+            for _ in 0..TRIPS {
+                trip(to, from, value).await.expect("it echoes");
+            }
+            since(start) / TRIPS as f64
+        });
+        mean(&join_all(each).await)
+    }
+}
+
+fn mean(times: &[f64]) -> f64 {
+    times.iter().sum::<f64>() / times.len() as f64
 }
 
 /// Calls a hook again and again, as the agent called it, and keeps how long one call took.
@@ -110,7 +193,7 @@ impl AgentLifecycle for Repeated {
 
     async fn before_agent(&self, cx: TurnCx<'_>, _input: &mut Input) -> Result<Flow, HookError> {
         let mut input = Input::text(self.text.as_str());
-        // The first loads the module, and the second shows that the function is fast.
+        // The first loads the module.
         for _ in 0..3 {
             let _ = self.hook.before_agent(cx, &mut input).await?;
         }
@@ -173,8 +256,9 @@ impl Contender {
             takes: vec!["ctx".into()],
             waits: false,
         };
+        let role = if name == "guard" { Role::Guard } else { Role::Other };
         let hook = Repeated {
-            hook: host.hook(function, Point::BeforeAgent),
+            hook: host.hook(function, Point::BeforeAgent).role(role),
             text: "x".repeat(bytes),
             took: took.clone(),
             host: host.clone(),
@@ -194,6 +278,15 @@ impl Contender {
             *self.took.lock().expect("nobody panicked")
         })
     }
+}
+
+/// Returns the time of a call, with these agents busy at the same time.
+fn busy(bench: &Bench, contenders: &[Contender]) -> f64 {
+    bench.on_thread(async {
+        join_all(contenders.iter().map(|contender| turn(&contender.agent))).await;
+        let took = contenders.iter().map(|it| *it.took.lock().expect("nobody panicked"));
+        mean(&took.collect::<Vec<_>>())
+    })
 }
 
 struct Parts {
@@ -221,11 +314,12 @@ pub(crate) fn round_trips(bench: &Bench) -> Measured {
     let mut started = None;
     bench.on_thread(async {
         let start = || Echo::start(python.path()).map_err(|error| error.to_string());
-        started = Some((start(), start()));
+        let busy = BusyEcho::start(python.path()).await.map_err(|error| error.to_string());
+        started = Some((start(), start(), busy));
         0.0
     });
-    let (small_echo, large_echo) = started.ok_or("the echoes were not started")?;
-    let (mut small_echo, mut large_echo) = (small_echo?, large_echo?);
+    let (small_echo, large_echo, busy_echo) = started.ok_or("the echoes were not started")?;
+    let (mut small_echo, mut large_echo, mut busy_echo) = (small_echo?, large_echo?, busy_echo?);
     let object = |bytes: usize| json!({ "text": "x".repeat(bytes - 11) });
     let (small, large) = (object(SMALL), object(LARGE));
     let bare = |echo: &mut Echo, value: &Value| {
@@ -245,35 +339,65 @@ pub(crate) fn round_trips(bench: &Bench) -> Measured {
         contender(later, SMALL),
         contender(plain, LARGE),
         contender(later, LARGE),
+        contender(("guard", Style::Sync), SMALL),
     ];
-    let [bare_small, sync_small, async_small, bare_large, sync_large, async_large] = bench.race([
+    // One worker for all of them, as the agents of a run have it.
+    let team: Vec<_> = (0..2 * BUSY)
+        .map(|number| {
+            let one = contender(if number < BUSY { plain } else { later }, SMALL);
+            host.join(one.agent.id(), "team");
+            one
+        })
+        .collect();
+    let (sync_team, async_team) = team.split_at(BUSY);
+    let [
+        bare_small,
+        sync_small,
+        async_small,
+        bare_large,
+        sync_large,
+        async_large,
+        guard_small,
+        bare_busy,
+        sync_busy,
+        async_busy,
+    ] = bench.race([
         &mut || bare(&mut small_echo, &small),
         &mut || contenders[0].sample(bench),
         &mut || contenders[1].sample(bench),
         &mut || bare(&mut large_echo, &large),
         &mut || contenders[2].sample(bench),
         &mut || contenders[3].sample(bench),
+        &mut || contenders[4].sample(bench),
+        &mut || bench.on_thread(busy_echo.sample(&small)),
+        &mut || busy(bench, sync_team),
+        &mut || busy(bench, async_team),
     ]);
     let pairs = [
         (("sync_200b_ns", sync_small), ("echo_200b_ns", bare_small)),
         (("async_200b_ns", async_small), ("echo_200b_ns", bare_small)),
         (("sync_10kb_ns", sync_large), ("echo_10kb_ns", bare_large)),
         (("async_10kb_ns", async_large), ("echo_10kb_ns", bare_large)),
+        (("guard_200b_ns", guard_small), ("echo_200b_ns", bare_small)),
+        (("sync_busy_ns", sync_busy), ("echo_busy_ns", bare_busy)),
+        (("async_busy_ns", async_busy), ("echo_busy_ns", bare_busy)),
     ];
     // The figure is the worst of them.
     let ratio = |pair: &((&str, f64), (&str, f64))| pair.0.1 / pair.1.1;
     let worst = pairs.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).ok_or("no pair")?;
-    let mut figure = Figure::ratio("python_hook_ratio", 1.5, worst.0, worst.1);
+    let mut figure = Figure::ratio("python_hook_ratio", 1.3, worst.0, worst.1);
     for (ours, _) in pairs.iter().filter(|pair| pair.0 != worst.0) {
         figure = figure.with(ours.0, ours.1);
     }
-    for (name, value) in [("echo_200b_ns", bare_small), ("echo_10kb_ns", bare_large)] {
+    let echoes =
+        [("echo_200b_ns", bare_small), ("echo_10kb_ns", bare_large), ("echo_busy_ns", bare_busy)];
+    for (name, value) in echoes {
         if name != worst.1.0 {
             figure = figure.with(name, value);
         }
     }
     bench.on_thread(async {
-        drop(contenders);
+        drop((contenders, team, busy_echo));
         host.shutdown().await;
         0.0
     });
@@ -303,7 +427,7 @@ pub(crate) fn replacement(bench: &Bench) -> Measured {
     });
     Ok(vec![Figure::ratio(
         "worker_replace_ratio",
-        50.0,
+        30.0,
         ("after_kill_ns", best),
         ("round_trip_ns", usual),
     )])

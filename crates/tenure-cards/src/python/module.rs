@@ -135,17 +135,21 @@ impl Module {
             .map(|(name, _)| name.as_str())
     }
 
-    /// Whether the function, or a function or class of the same file that it names, mentions `ask`,
-    /// `step` or `next`.
+    /// Returns `true` if the function, or a function or class of the same file that it names, calls `ask`, `step`
+    /// or `next` of something, or a `next` that it takes: it may wait for the host, and so has a thread of its
+    /// own. `next(iterator)` does not.
     pub(crate) fn waits(&self, function: &Function) -> bool {
+        if function.parameters.iter().any(|parameter| parameter.name == "next") {
+            return true;
+        }
         let mut seen = vec![function.name.as_str()];
         let mut open = vec![function.range];
         while let Some(range) = open.pop() {
             let text = self.file.source().get(range.range()).unwrap_or_default();
+            if [".ask(", ".step(", ".next("].iter().any(|call| text.contains(call)) {
+                return true;
+            }
             for word in words(text) {
-                if matches!(word, "ask" | "step" | "next") {
-                    return true;
-                }
                 let range = match self.names.get(word) {
                     Some(Binding::Function(other)) => other.range,
                     Some(Binding::Class(class)) => span(class.range),

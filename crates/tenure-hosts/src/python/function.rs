@@ -31,9 +31,9 @@ impl PythonFile {
 /// How a function is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// `def`: it runs on a thread, and its calls of `next`, `ask` and `step` block that thread.
+    /// `def`: it keeps the thread of its instance until it returns.
     Sync,
-    /// `async def`: it runs on the worker's event loop.
+    /// `async def`: it runs on the event loop of its instance's thread.
     Async,
 }
 
@@ -49,7 +49,7 @@ pub struct PythonFunction {
     pub style: Style,
     /// The names of its parameters.
     pub takes: Vec<Arc<str>>,
-    /// Whether it mentions `ask`, `step` or `next`, and so may wait for an answer. One that does
-    /// is never run in the worker's main thread.
+    /// Whether it calls `ask`, `step` or `next`, and so may wait for an answer. A plain function that does has a
+    /// thread of its own, so that what the instance calls in between can run.
     pub waits: bool,
 }
