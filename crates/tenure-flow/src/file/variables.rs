@@ -1,7 +1,7 @@
 //! The file `context_variables`.
 
 use super::data::VariablesFile;
-use super::part::{Folder, Part, meant, unknown_fields};
+use super::part::{Folder, Part, meant, named_entries, unknown_fields};
 use super::scope::{SYSTEM, Visible};
 use super::source;
 use super::team::Team;
@@ -85,10 +85,10 @@ fn shape<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> (Entries<'p>, Optio
             None => &part.tree,
         };
         let list = |entries: &'p [Node]| entries.iter().map(|node| (None, node)).collect();
-        let map = |entries: &'p [(Key, Node)]| {
-            entries.iter().map(|(key, node)| (Some(key), node)).collect()
+        let map = |node: &'p Node| -> Entries<'p> {
+            named_entries(node).map(|(key, node)| (Some(key), node)).collect()
         };
-        let Some(entries) = tree.map() else {
+        if tree.map().is_none() {
             return match &tree.value {
                 Value::List(items) => (list(items), None),
                 Value::Null => (Vec::new(), None),
@@ -97,17 +97,17 @@ fn shape<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> (Entries<'p>, Optio
                     (Vec::new(), None)
                 }
             };
-        };
+        }
         let is_split = tree.field("definitions").is_some() || tree.field("agents").is_some();
         if !is_split {
-            return (map(entries), None);
+            return (map(tree), None);
         }
         unknown_fields(reader, tree, "context_variables", &["definitions", "agents"]);
         let definitions = match present(tree, "definitions") {
             None => Vec::new(),
             Some(node) => match &node.value {
                 Value::List(items) => list(items),
-                Value::Map(entries) => map(entries),
+                Value::Map(_) => map(node),
                 _ => {
                     reader.wrong_kind("definitions", "a list or a mapping of variables", node);
                     Vec::new()
@@ -263,7 +263,7 @@ fn exposures(
 ) -> Vec<Exposure> {
     let entries: Entries<'_> = match &node.value {
         Value::List(items) => items.iter().map(|item| (None, item)).collect(),
-        Value::Map(entries) => entries.iter().map(|(key, item)| (Some(key), item)).collect(),
+        Value::Map(_) => named_entries(node).map(|(key, item)| (Some(key), item)).collect(),
         _ => {
             folder.entry(&part.source, "", |scope| {
                 scope.reader.wrong_kind("agents", "a list or a mapping of agents", node);
