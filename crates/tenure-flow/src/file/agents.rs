@@ -21,12 +21,18 @@ const OWN: &[&str] = &[
     "max_consecutive_auto_reply",
     "auto_tool_mode",
     "structured_outputs_required",
+    "human_input_mode",
     "card",
     "workflow",
 ];
 /// Fields of an entry that says nothing of its own: it points to something.
-const POINTING: &[&str] =
-    &["name", "max_consecutive_auto_reply", "auto_tool_mode", "structured_outputs_required"];
+const POINTING: &[&str] = &[
+    "name",
+    "max_consecutive_auto_reply",
+    "auto_tool_mode",
+    "structured_outputs_required",
+    "human_input_mode",
+];
 /// Fields of a card that say who a person talks to, which a workflow decides otherwise.
 const MEANINGLESS: &[&str] = &["default", "tool_only"];
 
@@ -278,6 +284,12 @@ fn fields(node: &Node, reader: &mut Reader<'_>) {
         };
         let message = format!("`{}` is not a field of an agent", key.text);
         reader.problem_help(Code::UnknownEntryField, key.span, message, help);
+    }
+    let asks = present(node, "human_input_mode");
+    if let Some(place) = asks.filter(|it| it.text().is_none_or(|it| it.trim() != "NEVER")) {
+        let message = "`human_input_mode` can only be `NEVER`: no agent speaks for a person";
+        let help = "remove it, and hand over to `user` where a person is to be asked";
+        reader.problem_help(Code::NotOneOf, place.span, message, help);
     }
     for name in MEANINGLESS {
         if let Some((key, _)) = present(node, name).and_then(|_| node.entry(name)) {
