@@ -184,6 +184,7 @@ codes! {
     WorkflowCycle = "T1021", Error, "workflows need each other in a circle";
     BadJourney = "T1022", Error, "a journey cannot be made so";
     NotInTenure = "T1023", Error, "a workflow asks for something that Tenure does in another way";
+    UnknownDatabase = "T1024", Error, "a database that a variable needs is not declared";
 }
 
 impl std::fmt::Display for Code {

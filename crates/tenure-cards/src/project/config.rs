@@ -97,6 +97,12 @@ pub struct ContextSettings {
     pub concept_overview: Option<PathBuf>,
     /// The file of the variable `schema_overview`, absolute.
     pub schema_overview: Option<PathBuf>,
+    /// Whether chats get to know a database also if `CONTEXT_INCLUDE_SCHEMA` is not set.
+    #[doc(alias = "CONTEXT_INCLUDE_SCHEMA")]
+    pub include_schema: bool,
+    /// The database that they get to know; none means the only one.
+    #[doc(alias = "CONTEXT_SCHEMA_DB")]
+    pub schema_database: Option<String>,
 }
 
 const TABLES: &[&str] = &[

@@ -79,16 +79,41 @@ pub(super) fn read_context(
 ) -> ContextSettings {
     let mut settings = ContextSettings::default();
     let Some(context) = reader.table(root, CONTEXT) else { return settings };
-    reader.only(context, "[context]", &["aware", "concept_overview", "schema_overview"]);
-    if let Some(found) = context.get("aware") {
-        match found.get_ref().as_bool() {
-            Some(aware) => settings.aware = aware,
-            None => reader.wrong("context.aware", "true or false", found),
-        }
-    }
+    let known =
+        ["aware", "concept_overview", "schema_overview", "include_schema", "schema_database"];
+    reader.only(context, "[context]", &known);
+    let mut truth =
+        |key: &str| match context.get(key).map(|found| (found, found.get_ref().as_bool())) {
+            None => false,
+            Some((_, Some(truth))) => truth,
+            Some((found, None)) => {
+                reader.wrong(&format!("context.{key}"), "true or false", found);
+                false
+            }
+        };
+    settings.aware = truth("aware");
+    settings.include_schema = truth("include_schema");
+    settings.schema_database = schema_database(reader, root, context);
     settings.concept_overview = overview(reader, context, "concept_overview", folder);
     settings.schema_overview = overview(reader, context, "schema_overview", folder);
     settings
+}
+
+/// The database that chats get to know: one that is declared.
+fn schema_database(
+    reader: &mut Settings<'_>,
+    root: &DeTable<'_>,
+    context: &DeTable<'_>,
+) -> Option<String> {
+    let (name, at) = reader.text(context, "context.schema_database", "schema_database")?;
+    let databases = root.get(DATABASES).and_then(|it| it.get_ref().as_table());
+    if databases.is_some_and(|it| it.contains_key(name.as_str())) {
+        return Some(name);
+    }
+    let message = format!("`context.schema_database` names `{name}`, which is no database");
+    let help = format!("declare it: [databases.{name}] with its path");
+    reader.problem(Code::BadSetting, at, message, &help);
+    None
 }
 
 fn overview(
@@ -126,13 +151,15 @@ mod tests {
     fn databases_and_overviews_are_files_beneath_the_project() {
         let (_folder, project) = project(
             "[databases.shop]\npath = \"data/shop.sqlite\"\n[context]\naware = true\n\
-             concept_overview = \"concept.md\"\n",
+             concept_overview = \"concept.md\"\ninclude_schema = true\nschema_database = \"shop\"\n",
         );
         assert!(project.report().is_empty(), "{:?}", project.report());
         assert_eq!(project.config.databases["shop"], project.root.join("data/shop.sqlite"));
         assert!(project.config.context.aware);
         let overview = project.config.context.concept_overview.as_deref();
         assert_eq!(overview, Some(&*project.root.join("concept.md")));
+        assert!(project.config.context.include_schema);
+        assert_eq!(project.config.context.schema_database.as_deref(), Some("shop"));
     }
 
     #[test]
@@ -140,7 +167,8 @@ mod tests {
         let (_folder, project) = project(
             "[databases.a]\npath = \"../a.sqlite\"\n[databases.b]\n[databases.c]\n\
              path = \"gone/c.sqlite\"\nkind = \"x\"\n[databases.d]\npath = \"data\"\n\
-             [context]\naware = \"yes\"\nschema_overview = \"gone.md\"\nschema = 1\n",
+             [context]\naware = \"yes\"\nschema_overview = \"gone.md\"\nschema = 1\n\
+             schema_database = \"x\"\n",
         );
         let said: Vec<_> = project
             .report()
@@ -161,6 +189,7 @@ mod tests {
                 "10: `context.aware` must be true or false, but is of type string",
                 "11: `context.schema_overview` names `gone.md`, which is not there",
                 "12: `schema` is not a setting of [context]",
+                "13: `context.schema_database` names `x`, which is no database",
             ]
         );
         assert!(project.config.databases.is_empty());

@@ -64,6 +64,9 @@ fn assignment(text: &str) -> Result<(String, Value), String> {
         "" => Err("there is no name before the `=`".to_owned()),
         "workflow_name" => Err("`workflow_name` is the workflow's own".to_owned()),
         "app_id" => Err("`app_id` is set with --app".to_owned()),
+        "enterprise_id" => {
+            Err("`enterprise_id` is the older name of `app_id`, which is set with --app".to_owned())
+        }
         "user_id" => Err("`user_id` is set with --user".to_owned()),
         "chat_id" => Err("`chat_id` is set with --chat-id".to_owned()),
         name => {
@@ -100,9 +103,12 @@ mod tests {
 
     #[test]
     fn what_has_an_option_of_its_own_is_not_set_as_a_variable() {
-        for (set, part) in
-            [("app_id=x", "--app"), ("user_id=x", "--user"), ("chat_id=x", "--chat-id")]
-        {
+        for (set, part) in [
+            ("app_id=x", "--app"),
+            ("user_id=x", "--user"),
+            ("chat_id=x", "--chat-id"),
+            ("enterprise_id=x", "--app"),
+        ] {
             let said = parsed(&["--set", set]).expect_err("it is refused");
             assert!(said.contains(part), "{said}");
         }

@@ -9,7 +9,7 @@ use crate::output::Outputs;
 use crate::people::AskPerson;
 use crate::route::handoff::{HandoffRule, Source};
 use crate::route::{Routing, Selector, Target};
-use crate::variables::{Sqlite, Variables};
+use crate::variables::{DescribedSchema, Sqlite, Variables};
 use crate::{StartupMode, route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -194,11 +194,16 @@ fn variables(loaded: &LoadedWorkflow, problems: &mut Vec<String>) -> Variables {
         variables = variables.database(name, Arc::new(Sqlite::new(path)));
     }
     let context = &project.config.context;
-    variables.overviews(
-        context.aware,
-        context.concept_overview.clone(),
-        context.schema_overview.clone(),
-    )
+    variables
+        .overviews(context.aware, context.concept_overview.clone(), context.schema_overview.clone())
+        .described(described_schema(loaded))
+}
+
+/// The database that chats get to know: what the workflow says, else what the project says.
+pub(super) fn described_schema(loaded: &LoadedWorkflow) -> DescribedSchema {
+    let (file, context) = (&loaded.workflow.variables.schema, &loaded.cards.project.config.context);
+    let database = file.database.clone().or_else(|| context.schema_database.clone());
+    DescribedSchema { is_included: file.is_included || context.include_schema, database }
 }
 
 /// Whether a person takes part: the files say so, or somebody hands over to one.

@@ -28,7 +28,8 @@ pub fn sources(loaded: &LoadedWorkflow) -> Sources {
     found.insert(loaded.cards.project.root.join(super::platform::PLATFORM));
     for definition in &file.variables.definitions {
         if let Source::File(source) = &definition.source {
-            found.insert(file.dir.join(&source.path));
+            let there = source.located(&loaded.cards.project.root, &file.dir);
+            found.insert(there.unwrap_or(file.dir.join(&source.path)));
         }
     }
     let context = &loaded.cards.project.config.context;

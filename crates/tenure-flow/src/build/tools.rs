@@ -1,8 +1,8 @@
 //! The tools that a workflow gives its agents beside those of their cards.
 
-use crate::file::{AgentEntry, ToolEntry, ToolType, WorkflowFile};
+use crate::file::{AgentEntry, ToolEntry, ToolType, UiComponent, UiMode, WorkflowFile};
 use crate::output::{Outputs, auto_tool};
-use crate::people::{TakesResponse, UI_RESPONSE, UiTool};
+use crate::people::{ShownTool, TakesResponse, UI_RESPONSE, UiTool};
 use crate::variables::Variables;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 
 /// Whether a tool is made here: the card's workshop makes plain ones.
 fn is_special(entry: &ToolEntry) -> bool {
-    matches!(entry.tool_type, ToolType::Ui(_))
+    matches!(entry.tool_type, ToolType::Ui(_)) || entry.shown.is_some()
 }
 
 /// Takes the tools out of the cards that [`of_agent`] puts in their place.
@@ -35,7 +35,7 @@ pub(super) fn take_out(file: &WorkflowFile, cards: &mut Loaded) {
     }
 }
 
-/// The tools of an agent that ask a person, and for one with `auto_tool_mode` all of them, with what
+/// The tools of an agent that people see, and for one with `auto_tool_mode` all of them, with what
 /// calls the one that is called by itself.
 pub(super) fn of_agent(
     file: &WorkflowFile,
@@ -64,15 +64,20 @@ pub(super) fn of_agent(
 
 fn tool(entry: &ToolEntry, variables: &Arc<Variables>, hosts: &AttachHosts<'_>) -> Arc<dyn Tool> {
     let (spec, function) = (&entry.tool.spec, entry.tool.function.clone());
-    let ToolType::Ui(ui) = &entry.tool_type else {
-        return Arc::new(hosts.python.tool(function, (**spec).clone()));
+    let inner: Arc<dyn Tool> = Arc::new(hosts.python.tool(function, (**spec).clone()));
+    let mode = |ui: &UiComponent| ui.mode.map(UiMode::as_str);
+    let ui = match (&entry.tool_type, &entry.shown) {
+        (ToolType::Ui(ui), _) => ui,
+        (ToolType::Agent, None) => return inner,
+        (ToolType::Agent, Some(ui)) => {
+            return Arc::new(ShownTool::new(inner, ui.component.clone(), mode(ui)));
+        }
     };
     let (told, response) = without_response(spec);
     let takes = if response.is_some() { TakesResponse::Yes } else { TakesResponse::No };
-    let inner: Arc<dyn Tool> = Arc::new(hosts.python.tool(function, (**spec).clone()));
     let asks = UiTool::new(inner)
         .component(ui.component.clone())
-        .mode(ui.mode.map(|mode| mode.as_str()))
+        .mode(mode(ui))
         .takes_response(takes)
         .schema(response)
         .on_response(variables.ui_response(&*spec.name));

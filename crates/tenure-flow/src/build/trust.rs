@@ -1,5 +1,6 @@
 //! What a workflow would run and reach.
 
+use super::attach::described_schema;
 use super::platform::Replaced;
 use crate::file::{LoadedWorkflow, WorkflowFile};
 use crate::lifecycle::{LifecycleTool, Run};
@@ -44,7 +45,9 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
         let used = format!("{name}: variable {}", definition.name);
         let database = match &definition.source {
             Source::File(source) => {
-                found.data(&file.dir.join(&source.path), false, &used);
+                let root = &loaded.cards.project.root;
+                let there = source.located(root, &file.dir);
+                found.data(&there.unwrap_or(file.dir.join(&source.path)), false, &used);
                 None
             }
             Source::DataReference(source) => Some(&source.database_name),
@@ -54,7 +57,7 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
                 found.environment(&source.env_var, &read_by(file, &definition.name), name);
                 None
             }
-            Source::State(_) | Source::Static(_) => None,
+            Source::State(_) | Source::Static(_) | Source::Provided(_) => None,
         };
         let databases = &loaded.cards.project.config.databases;
         if let Some(path) = database.and_then(|name| databases.get(name)) {
@@ -70,6 +73,11 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
         if let Some(path) = path {
             found.data(path, false, &format!("{name}: variable {which}_overview"));
         }
+    }
+    let databases = &loaded.cards.project.config.databases;
+    let schema = described_schema(loaded).database_of(loaded.cards.environ(), databases.keys());
+    if let Some(path) = schema.and_then(|schema| databases.get(&schema)) {
+        found.data(path, true, &format!("{name}: variable schema_overview"));
     }
     let orchestrator = &file.orchestrator;
     let routing = Routing::new(orchestrator.pattern).handoffs(file.handoffs.clone());

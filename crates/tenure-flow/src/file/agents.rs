@@ -2,7 +2,7 @@
 
 use super::data::VariablesFile;
 use super::data::{AgentEntry, AgentKind};
-use super::part::{Folder, Part, meant};
+use super::part::{Folder, Part, meant, named_entries, unknown_fields};
 use super::prompt;
 use super::scope::Visible;
 use super::team::{Team, is_reserved};
@@ -21,12 +21,18 @@ const OWN: &[&str] = &[
     "max_consecutive_auto_reply",
     "auto_tool_mode",
     "structured_outputs_required",
+    "human_input_mode",
     "card",
     "workflow",
 ];
 /// Fields of an entry that says nothing of its own: it points to something.
-const POINTING: &[&str] =
-    &["name", "max_consecutive_auto_reply", "auto_tool_mode", "structured_outputs_required"];
+const POINTING: &[&str] = &[
+    "name",
+    "max_consecutive_auto_reply",
+    "auto_tool_mode",
+    "structured_outputs_required",
+    "human_input_mode",
+];
 /// Fields of a card that say who a person talks to, which a workflow decides otherwise.
 const MEANINGLESS: &[&str] = &["default", "tool_only"];
 
@@ -61,12 +67,12 @@ pub(super) fn names<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> (Vec<Dra
     };
     folder.entry(source, "", |scope| {
         if part.tree.field("agents").is_some() {
-            scope.reader.only(&part.tree, "the file", &["agents"], Code::UnknownEntryField);
+            unknown_fields(scope.reader, &part.tree, "the file", &["agents"]);
         }
         let reader = &mut *scope.reader;
         let entries: Vec<(Option<&Key>, &Node)> = match &list.value {
             Value::List(items) => items.iter().map(|item| (None, item)).collect(),
-            Value::Map(entries) => entries.iter().map(|(key, item)| (Some(key), item)).collect(),
+            Value::Map(_) => named_entries(list).map(|(key, item)| (Some(key), item)).collect(),
             _ => {
                 reader.wrong_kind("agents", "a list or a mapping of agents", list);
                 is_whole = false;
@@ -267,7 +273,7 @@ fn marks(text: &str) -> Vec<(&str, &str)> {
 /// Fields that are neither an agent's nor a card's.
 fn fields(node: &Node, reader: &mut Reader<'_>) {
     let known = || OWN.iter().copied().chain(CARD_FIELDS.iter().map(|field| field.name));
-    for (key, _) in node.map().unwrap_or_default() {
+    for (key, _) in named_entries(node) {
         if known().any(|field| field == key.text) {
             continue;
         }
@@ -278,6 +284,12 @@ fn fields(node: &Node, reader: &mut Reader<'_>) {
         };
         let message = format!("`{}` is not a field of an agent", key.text);
         reader.problem_help(Code::UnknownEntryField, key.span, message, help);
+    }
+    let asks = present(node, "human_input_mode");
+    if let Some(place) = asks.filter(|it| it.text().is_none_or(|it| it.trim() != "NEVER")) {
+        let message = "`human_input_mode` can only be `NEVER`: no agent speaks for a person";
+        let help = "remove it, and hand over to `user` where a person is to be asked";
+        reader.problem_help(Code::NotOneOf, place.span, message, help);
     }
     for name in MEANINGLESS {
         if let Some((key, _)) = present(node, name).and_then(|_| node.entry(name)) {
@@ -309,7 +321,7 @@ fn pointing(node: &Node, reader: &mut Reader<'_>) -> Points {
         (Some(card), None) => ("card", card),
         (None, Some(workflow)) => ("workflow", workflow),
     };
-    let others = node.map().unwrap_or_default().iter().filter(|(key, value)| {
+    let others = named_entries(node).filter(|(key, value)| {
         key.text != field && !POINTING.contains(&&*key.text) && value.value != Value::Null
     });
     for (key, _) in others {

@@ -8,7 +8,7 @@ use crate::message_hook::MessageHook;
 use crate::output::OutputsSpec;
 use crate::route::Pattern;
 use crate::route::handoff::HandoffRule;
-use crate::variables::{Definition, Exposure};
+use crate::variables::{Definition, DescribedSchema, Exposure};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tenure_cards::card::{Expansion, FunctionTool};
@@ -140,6 +140,8 @@ pub struct ToolEntry {
     pub tool: FunctionTool,
     /// Whether a person is asked by it.
     pub tool_type: ToolType,
+    /// The component that a front end shows calls of an [`ToolType::Agent`] with.
+    pub shown: Option<UiComponent>,
     /// Whether it is called with an agent's structured output as soon as that is there.
     pub auto_invoke: bool,
     /// The file as it is written.
@@ -196,6 +198,8 @@ pub struct VariablesFile {
     pub definitions: Vec<Definition>,
     /// Which agents see which of them.
     pub exposures: Vec<Exposure>,
+    /// The database that chats get to know, if the file says so.
+    pub schema: DescribedSchema,
 }
 
 /// The file `ui_config`.

@@ -48,6 +48,7 @@ const SCOPES: &[(&str, Scope)] =
     &[("pre", Scope::Pre), ("after", Scope::Post), ("post", Scope::Post)];
 const LEADS: &[(&str, Leads)] = &[
     ("AgentTarget", Leads::Agent),
+    ("AgentNameTarget", Leads::Agent),
     ("RevertToUserTarget", Leads::User),
     ("TerminateTarget", Leads::End),
 ];

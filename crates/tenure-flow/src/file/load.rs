@@ -11,6 +11,7 @@ use super::variables::Tools;
 use super::{
     finish, handoffs, hooks, lifecycle, nested, orchestrator, outputs, pack, tools, variables,
 };
+use crate::lifecycle::Run;
 use crate::output::OutputsSpec;
 use crate::route::Pattern;
 use std::path::{Path, PathBuf};
@@ -192,12 +193,20 @@ fn read(folder: &mut Folder<'_, '_>, parts: &Parts) -> (WorkflowFile, Found) {
         None => (Vec::new(), Vec::new()),
     };
     let named = tools_named(parts.tools.part());
-    let known = Tools { names: named, is_whole: !parts.tools.is_broken() };
+    let files = tools.iter().map(|tool| tool.tool.function.file.clone());
+    let around = lifecycle.iter().filter_map(|tool| match &tool.run {
+        Run::Python(function) => Some(function.file.clone()),
+        _ => None,
+    });
+    let files = files.chain(around).collect();
+    let known = Tools { names: named, is_whole: !parts.tools.is_broken(), files };
     let (mut variables, visible) = match parts.variables.part() {
         Some(part) => variables::read(folder, part, &team, &known),
         None => {
-            let is_whole = !parts.variables.is_broken();
-            (VariablesFile::default(), Visible { names: Vec::new(), is_whole })
+            let definitions = variables::provided(folder, &known, &[]);
+            let names = definitions.iter().map(|it| it.name.clone()).collect();
+            let visible = Visible { names, is_whole: !parts.variables.is_broken() };
+            (VariablesFile { definitions, ..VariablesFile::default() }, visible)
         }
     };
     let agents = match parts.agents.part() {

@@ -7,6 +7,7 @@
 
 mod agents;
 mod data;
+mod database;
 mod finish;
 mod folder;
 mod function;

@@ -187,6 +187,10 @@ fn pattern(tree: &Node, reader: &mut Reader<'_>) -> Option<Pattern> {
         // Who writes `RoundRobin` means `RoundRobinPattern`.
         let whole = format!("{}Pattern", text.trim());
         let help = match nearest(&whole, names) {
+            _ if matches!(text.trim(), "manual" | "ManualPattern") => {
+                "a person picks by handoffs: write `DefaultPattern`, and hand over to `user`"
+                    .to_owned()
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None => meant(text.trim(), &names, "pattern"),
         };

@@ -7,7 +7,7 @@ use tenure_cards::card::{Environ, Expansion};
 use tenure_cards::diagnostic::{Code, Diagnostic, Report};
 use tenure_cards::embed::{CardLoader, Origin, Reader, SpecScope, list_words, nearest, present};
 use tenure_cards::project::ConfineError;
-use tenure_cards::source::{self, Node, Source, Span, Value, parse_json, parse_yaml};
+use tenure_cards::source::{self, Key, Node, Source, Span, Value, parse_json, parse_yaml};
 
 /// One file, as a tree.
 #[derive(Debug)]
@@ -183,7 +183,26 @@ pub(super) fn meant(word: &str, known: &[&str], what: &str) -> String {
 
 /// What of a mapping is a field that nobody knows.
 pub(super) fn unknown_fields(reader: &mut Reader<'_>, node: &Node, of: &str, known: &[&str]) {
-    reader.only(node, of, known, Code::UnknownEntryField);
+    let entries = node.map().unwrap_or_default();
+    if !entries.iter().any(|(key, value)| is_comment(key, value)) {
+        reader.only(node, of, known, Code::UnknownEntryField);
+        return;
+    }
+    let fields = named_entries(node).cloned().collect();
+    let fields = Node { value: Value::Map(fields), ..node.clone() };
+    reader.only(&fields, of, known, Code::UnknownEntryField);
+}
+
+/// Whether an entry of a mapping is a remark for people: JSON has no other place for one.
+pub(super) fn is_comment(key: &Key, value: &Node) -> bool {
+    ["//", "_comment", "$comment"].iter().any(|mark| key.text.starts_with(mark))
+        || matches!(key.text.as_str(), "NOTE" | "_note") && value.map().is_none()
+}
+
+/// The entries of a mapping whose keys are names that people chose, without remarks.
+pub(super) fn named_entries(node: &Node) -> impl Iterator<Item = &(Key, Node)> {
+    let entries = node.map().unwrap_or_default().iter();
+    entries.filter(|(key, value)| !is_comment(key, value))
 }
 
 /// Warns of fields that older files carry and that mean nothing.

@@ -4,9 +4,7 @@ use super::part::meant;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::Reader;
 use tenure_cards::source::Span;
-
-/// What every chat has.
-pub(super) const SYSTEM: [&str; 4] = ["workflow_name", "app_id", "chat_id", "user_id"];
+use tenure_core::chat::Chat;
 
 /// The variables that are declared.
 #[derive(Debug, Default)]
@@ -18,7 +16,7 @@ pub(super) struct Visible {
 
 impl Visible {
     pub(super) fn has(&self, name: &str) -> bool {
-        SYSTEM.contains(&name) || self.names.iter().any(|known| known == name)
+        Chat::system_keys().contains(&name) || self.names.iter().any(|known| known == name)
     }
 
     /// Reports the variables that a condition mentions and does not see. Values that nobody declared

@@ -1,24 +1,17 @@
 //! Where the value of a variable comes from.
 
+use super::database::{entity, persist_to, reference};
 use super::part::{head, meant, unknown_fields};
 use super::team::Team;
 use super::variables::{Tools, kind};
 use crate::variables::{
-    Computed, Config, DataEntity, DataReference, EntityField, File, FileFormat, Index, Pattern,
-    PersistTo, Refresh, Source, SourceKind, State, Transition, Trigger, WriteStrategy,
+    Computed, Config, File, FileFormat, Pattern, Source, SourceKind, State, Transition, Trigger,
 };
 use std::path::Path;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{Origin, Reader, present};
-use tenure_cards::source::{Node, Value};
+use tenure_cards::source::Node;
 
-const REFRESH: &[(&str, Refresh)] =
-    &[("once", Refresh::Once), ("per_phase", Refresh::PerPhase), ("on_demand", Refresh::OnDemand)];
-const WRITE: &[(&str, WriteStrategy)] = &[
-    ("immediate", WriteStrategy::Immediate),
-    ("on_phase_transition", WriteStrategy::OnPhaseTransition),
-    ("on_workflow_end", WriteStrategy::OnWorkflowEnd),
-];
 const FORMATS: &[(&str, FileFormat)] =
     &[("json", FileFormat::Json), ("yaml", FileFormat::Yaml), ("text", FileFormat::Text)];
 
@@ -83,7 +76,7 @@ pub(super) fn read(
             let mut computed = Computed::new(needed(reader, node, "computation")?);
             computed.inputs = list(reader, node, "inputs");
             computed.output_type = kind_of(reader, node);
-            computed.persist_to = persist_to(reader, node);
+            computed.persist_to = persist_to(reader, node, origin);
             Source::Computed(computed)
         }
         SourceKind::File => {
@@ -100,23 +93,7 @@ pub(super) fn read(
             };
             Source::Static(value.to_json())
         }
-        SourceKind::DataReference => {
-            only(
-                reader,
-                &[
-                    "db_type",
-                    "database_name",
-                    "collection",
-                    "query_template",
-                    "fields",
-                    "refresh_strategy",
-                    "default",
-                    "search_by",
-                    "field",
-                ],
-            );
-            reference(node, reader)
-        }
+        SourceKind::DataReference => reference(node, &["type"], reader, origin),
         SourceKind::DataEntity => {
             only(
                 reader,
@@ -130,7 +107,7 @@ pub(super) fn read(
                     "search_by",
                 ],
             );
-            entity(node, reader)
+            entity(node, reader, origin)
         }
         SourceKind::Refused(help) => {
             let message = format!("a source of type `{name}` is not read by Tenure");
@@ -140,7 +117,8 @@ pub(super) fn read(
     })
 }
 
-fn words(reader: &mut Reader<'_>, node: &Node, name: &str) -> Option<String> {
+/// A text, trimmed.
+pub(super) fn words(reader: &mut Reader<'_>, node: &Node, name: &str) -> Option<String> {
     reader.words(node, name).map(|it| it.trim().to_owned())
 }
 
@@ -154,29 +132,19 @@ fn needed(reader: &mut Reader<'_>, node: &Node, name: &str) -> Option<String> {
     words(reader, node, name)
 }
 
-fn list(reader: &mut Reader<'_>, node: &Node, name: &str) -> Vec<String> {
+/// The texts of a list.
+pub(super) fn list(reader: &mut Reader<'_>, node: &Node, name: &str) -> Vec<String> {
     let texts = reader.texts(node, name).unwrap_or_default();
     texts.into_iter().map(|(text, _)| text).collect()
 }
 
-fn default(node: &Node) -> Option<serde_json::Value> {
+/// What `default` says, unless it is null.
+pub(super) fn default(node: &Node) -> Option<serde_json::Value> {
     present(node, "default").map(Node::to_json)
 }
 
 fn kind_of(reader: &mut Reader<'_>, node: &Node) -> Option<crate::variables::Kind> {
     kind(node, "output_type", reader)
-}
-
-/// Older files say which database it is; here it is the project's own.
-fn database_kind(reader: &mut Reader<'_>, node: &Node) {
-    let Some(place) = present(node, "db_type") else { return };
-    if place.text().is_some_and(|it| it.trim().eq_ignore_ascii_case("sqlite")) {
-        return;
-    }
-    let message = "`db_type` means nothing here";
-    let help = "databases are those that the project has; the one there is by default is SQLite";
-    let span = node.entry("db_type").map_or(place.span, |(key, _)| key.span);
-    reader.problem_help(Code::MeaninglessField, span, message, help);
 }
 
 fn file(node: &Node, reader: &mut Reader<'_>, origin: &Origin<'_>) -> Option<Source> {
@@ -190,14 +158,18 @@ fn file(node: &Node, reader: &mut Reader<'_>, origin: &Origin<'_>) -> Option<Sou
     };
     let mut file = File::new(&path, format.unwrap_or(guessed));
     file.encoding = words(reader, node, "encoding");
-    file.default = default(node);
+    // `default: null` is said too: the variable has no value then.
+    file.default = node.field("default").map(Node::to_json);
     file.required = reader.truth(node, "required").unwrap_or(file.default.is_none());
-    if let Err(error) = origin.project.confine(origin.dir, Path::new(&path)) {
+    if let Err(error) = file.located(&origin.project.root, origin.dir) {
         let missing = matches!(error, tenure_cards::project::ConfineError::Missing);
         if !missing || file.required {
             let message = format!("the file `{path}` {error}");
             let help = match missing {
-                true => "a path starts from the workflow's folder; correct it, or give a `default`",
+                true => {
+                    "a path starts from the workflow's folder or from the project's; correct it, or \
+                     give a `default`"
+                }
                 false => "name a file beneath the project's folder",
             };
             let code = if missing { Code::PathMissing } else { Code::OutsideProject };
@@ -206,79 +178,6 @@ fn file(node: &Node, reader: &mut Reader<'_>, origin: &Origin<'_>) -> Option<Sou
         }
     }
     Some(Source::File(file))
-}
-
-fn reference(node: &Node, reader: &mut Reader<'_>) -> Source {
-    database_kind(reader, node);
-    let database = words(reader, node, "database_name").unwrap_or_default();
-    let collection = words(reader, node, "collection").unwrap_or_default();
-    let mut reference = DataReference::new(database, collection);
-    if let Some(query) = reader.mapping(node, "query_template")
-        && let serde_json::Value::Object(fields) = query.to_json()
-    {
-        reference.query_template = fields;
-    }
-    // The older form: one field, found by what the chat is.
-    if let Some(search) = words(reader, node, "search_by") {
-        let template = format!("{{{{runtime.{search}}}}}");
-        reference.query_template.insert(search, template.into());
-    }
-    reference.fields = list(reader, node, "fields");
-    reference.fields.extend(words(reader, node, "field"));
-    reference.refresh = reader.one_of(node, "refresh_strategy", REFRESH).unwrap_or_default();
-    reference.default = default(node);
-    Source::DataReference(reference)
-}
-
-fn entity(node: &Node, reader: &mut Reader<'_>) -> Source {
-    database_kind(reader, node);
-    let database = words(reader, node, "database_name").unwrap_or_default();
-    let collection = words(reader, node, "collection").unwrap_or_default();
-    let mut entity = DataEntity::new(database, collection);
-    if let Some(search) = words(reader, node, "search_by") {
-        entity.search_by = search;
-    }
-    entity.write = reader.one_of(node, "write_strategy", WRITE).unwrap_or_default();
-    if let Some(schema) = reader.mapping(node, "schema") {
-        for (key, field) in schema.map().unwrap_or_default() {
-            let (kind, required) = match &field.value {
-                Value::Map(_) => {
-                    unknown_fields(reader, field, "a field", &["type", "required", "description"]);
-                    (kind(field, "type", reader), reader.truth(field, "required"))
-                }
-                _ => (kind(schema, &key.text, reader), None),
-            };
-            let (kind, required) = (kind.unwrap_or_default(), required.unwrap_or(false));
-            entity.schema.push(EntityField::new(&key.text, kind, required));
-        }
-    }
-    let indexes = present(node, "indexes");
-    if let Some(place) = indexes.filter(|it| it.list().is_none()) {
-        reader.wrong_kind("indexes", "a list", place);
-    }
-    for index in indexes.and_then(Node::list).unwrap_or_default() {
-        match &index.value {
-            Value::Text(text) => entity.indexes.push(Index::new(vec![text.clone()], false)),
-            Value::Map(_) => {
-                unknown_fields(reader, index, "an index", &["fields", "unique"]);
-                let unique = reader.truth(index, "unique").unwrap_or(false);
-                entity.indexes.push(Index::new(list(reader, index, "fields"), unique));
-            }
-            _ => reader.wrong_kind("an entry of indexes", "a field or a mapping", index),
-        }
-    }
-    Source::DataEntity(entity)
-}
-
-fn persist_to(reader: &mut Reader<'_>, node: &Node) -> Option<PersistTo> {
-    let place = reader.mapping(node, "persist_to")?;
-    unknown_fields(reader, place, "`persist_to`", &["database_name", "collection", "search_by"]);
-    let database = words(reader, place, "database_name").unwrap_or_default();
-    let mut to = PersistTo::new(database, words(reader, place, "collection").unwrap_or_default());
-    if let Some(search) = words(reader, place, "search_by") {
-        to.search_by = search;
-    }
-    Some(to)
 }
 
 /// `triggers`, and the older `transitions`.
@@ -317,13 +216,10 @@ fn transition(
         let message = "this transition has no `trigger`";
         reader.problem_help(Code::UnknownTrigger, head(node), message, "add `trigger`");
     }
-    let trigger = trigger(place?, reader, team, tools)?;
-    let Some(to) = node.field("to") else {
-        let message = "this transition does not say what the variable becomes";
-        reader.problem_help(Code::MissingField, head(node), message, "add `to`");
-        return None;
-    };
-    Some(Transition::between(present(node, "from").map(Node::to_json), to.to_json(), trigger))
+    let mut transition = Transition::new(trigger(place?, reader, team, tools)?);
+    transition.from = present(node, "from").map(Node::to_json);
+    transition.to = node.field("to").map(Node::to_json);
+    Some(transition)
 }
 
 fn trigger(node: &Node, reader: &mut Reader<'_>, team: &Team, tools: &Tools) -> Option<Trigger> {

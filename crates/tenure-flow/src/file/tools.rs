@@ -85,6 +85,7 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
     Some(ToolEntry {
         agents: agents?,
         tool,
+        shown: Some(ui.clone()).filter(|ui| kind == Kind::Agent && ui.component.is_some()),
         tool_type: match kind {
             Kind::Agent => ToolType::Agent,
             Kind::Ui => ToolType::Ui(ui),
@@ -148,10 +149,10 @@ fn ui(node: &Node, scope: &mut SpecScope<'_, '_>, kind: Kind) -> UiComponent {
             let help = "add `component`, the name that a front end knows it by";
             reader.problem_help(Code::MissingField, place.span, message, help);
         }
-        Kind::Agent if component.is_some() || mode.is_some() => {
-            let message = "`ui` is said of a tool that people do not see";
-            let help = "write `tool_type: UI_Tool`, or remove `ui`";
-            reader.problem_help(Code::Contradiction, place.span, message, help);
+        Kind::Agent if component.is_none() && mode.is_some() => {
+            let message = "`ui` says where the tool is shown, and not with which component";
+            let help = "add `component`, the name that a front end knows it by, or remove `mode`";
+            reader.problem_help(Code::MissingField, place.span, message, help);
         }
         _ => {}
     }

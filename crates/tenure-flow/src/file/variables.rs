@@ -1,21 +1,28 @@
 //! The file `context_variables`.
 
 use super::data::VariablesFile;
-use super::part::{Folder, Part, meant, unknown_fields};
-use super::scope::{SYSTEM, Visible};
-use super::source;
+use super::part::{Folder, Part, meant, named_entries, unknown_fields};
+use super::scope::Visible;
 use super::team::Team;
-use crate::variables::{Definition, Exposure, Kind, Source, State, check};
+use super::{database, source};
+use crate::variables::{
+    Definition, DescribedSchema, Exposure, Kind, Provided, Source, State, check,
+};
+use std::sync::Arc;
 use tenure_cards::diagnostic::Code;
-use tenure_cards::embed::{Reader, nearest, present};
+use tenure_cards::embed::{Origin, Reader, nearest, present};
 use tenure_cards::source::{Key, Node, Span, Value};
+use tenure_core::chat::Chat;
+use tenure_hosts::PythonFile;
 
-const FIELDS: &[&str] = &["name", "type", "description", "source", "default", "enum"];
+const FIELDS: &[&str] = &["name", "type", "description", "source", "database", "default", "enum"];
 
 /// Which tools there are, for triggers that wait for what people say to them.
 pub(super) struct Tools {
     pub(super) names: Vec<String>,
     pub(super) is_whole: bool,
+    /// The Python that the tools are in.
+    pub(super) files: Vec<Arc<PythonFile>>,
 }
 
 /// A variable that was read, with its place.
@@ -35,7 +42,7 @@ pub(super) fn read(
     team: &Team,
     tools: &Tools,
 ) -> (VariablesFile, Visible) {
-    let (definitions, agents) = shape(folder, part);
+    let Shape { definitions, agents, schema } = shape(folder, part);
     let mut placed: Vec<Placed<'_>> = Vec::new();
     let mut is_whole = true;
     for (at, (key, node)) in definitions.iter().enumerate() {
@@ -60,21 +67,45 @@ pub(super) fn read(
         let definition = definition.unwrap_or_else(fallback);
         placed.push(Placed { definition, span, label, node, is_sound });
     }
-    let names = placed.iter().map(|it| it.definition.name.clone()).collect();
+    let mut names: Vec<_> = placed.iter().map(|it| it.definition.name.clone()).collect();
+    let provided = provided(folder, tools, &names);
+    names.extend(provided.iter().map(|it| it.name.clone()));
     let visible = Visible { names, is_whole };
-    net(folder, part, &placed, &visible);
+    net(folder, part, &placed, &provided, &visible);
     let exposures = match agents {
         Some(agents) => exposures(folder, part, agents, team, &visible),
         None => Vec::new(),
     };
-    let definitions = placed.into_iter().map(|it| it.definition).collect();
-    (VariablesFile { definitions, exposures }, visible)
+    let definitions = placed.into_iter().map(|it| it.definition).chain(provided).collect();
+    (VariablesFile { definitions, exposures, schema }, visible)
+}
+
+/// What the platform provides and the files of the workflow mention, if they do not declare it.
+pub(super) fn provided(
+    folder: &Folder<'_, '_>,
+    tools: &Tools,
+    declared: &[String],
+) -> Vec<Definition> {
+    let files = || folder.sources.iter().map(|(_, source)| source.text());
+    let is_mentioned = |name: &str| {
+        let python = tools.files.iter().map(|file| &**file.source());
+        files().chain(python).any(|text| text.contains(name))
+    };
+    let all = Provided::definitions().filter(|it| !declared.contains(&it.name));
+    all.filter(|it| is_mentioned(&it.name)).collect()
 }
 
 type Entries<'p> = Vec<(Option<&'p Key>, &'p Node)>;
 
-/// The definitions and the exposures, wherever the shape has them.
-fn shape<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> (Entries<'p>, Option<&'p Node>) {
+/// The parts of the file, wherever its shape has them.
+#[derive(Default)]
+struct Shape<'p> {
+    definitions: Entries<'p>,
+    agents: Option<&'p Node>,
+    schema: DescribedSchema,
+}
+
+fn shape<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> Shape<'p> {
     folder.entry(&part.source, "", |scope| {
         let reader = &mut *scope.reader;
         let tree = match part.tree.field("context_variables") {
@@ -85,37 +116,58 @@ fn shape<'p>(folder: &mut Folder<'_, '_>, part: &'p Part) -> (Entries<'p>, Optio
             None => &part.tree,
         };
         let list = |entries: &'p [Node]| entries.iter().map(|node| (None, node)).collect();
-        let map = |entries: &'p [(Key, Node)]| {
-            entries.iter().map(|(key, node)| (Some(key), node)).collect()
+        let map = |node: &'p Node| -> Entries<'p> {
+            named_entries(node).map(|(key, node)| (Some(key), node)).collect()
         };
-        let Some(entries) = tree.map() else {
+        let all = |definitions| Shape { definitions, ..Shape::default() };
+        if tree.map().is_none() {
             return match &tree.value {
-                Value::List(items) => (list(items), None),
-                Value::Null => (Vec::new(), None),
+                Value::List(items) => all(list(items)),
+                Value::Null => Shape::default(),
                 _ => {
                     reader.wrong_kind("context_variables", "a mapping", tree);
-                    (Vec::new(), None)
+                    Shape::default()
                 }
             };
-        };
-        let is_split = tree.field("definitions").is_some() || tree.field("agents").is_some();
-        if !is_split {
-            return (map(entries), None);
         }
-        unknown_fields(reader, tree, "context_variables", &["definitions", "agents"]);
-        let definitions = match present(tree, "definitions") {
+        let is_list = |name: &str| tree.field(name).is_some_and(|it| it.list().is_some());
+        let is_split = tree.field("definitions").is_some() || tree.field("agents").is_some();
+        // A variable may be called `variables`; a list of them is the older name of definitions.
+        if !is_split && !is_list("variables") {
+            return all(map(tree));
+        }
+        let known = ["definitions", "variables", "agents", "schema_overview"];
+        unknown_fields(reader, tree, "context_variables", &known);
+        let (newer, older) = (present(tree, "definitions"), present(tree, "variables"));
+        if let (Some(_), Some(older)) = (newer, older) {
+            let message = "`variables` is the older name of `definitions`, and both are here";
+            reader.problem_help(Code::Contradiction, older.span, message, "make them one");
+        }
+        let definitions = match newer.or(older) {
             None => Vec::new(),
             Some(node) => match &node.value {
                 Value::List(items) => list(items),
-                Value::Map(entries) => map(entries),
+                Value::Map(_) => map(node),
                 _ => {
                     reader.wrong_kind("definitions", "a list or a mapping of variables", node);
                     Vec::new()
                 }
             },
         };
-        (definitions, present(tree, "agents"))
+        let schema = described(tree, reader, &scope.origin);
+        Shape { definitions, agents: present(tree, "agents"), schema }
     })
+}
+
+/// `schema_overview`: the database that chats get to know.
+fn described(tree: &Node, reader: &mut Reader<'_>, origin: &Origin<'_>) -> DescribedSchema {
+    let Some(node) = reader.mapping(tree, "schema_overview") else {
+        return DescribedSchema::default();
+    };
+    unknown_fields(reader, node, "`schema_overview`", &["enabled", "database_name"]);
+    let is_included = reader.truth(node, "enabled").unwrap_or(false);
+    let database = present(node, "database_name").map(|_| database::database(node, reader, origin));
+    DescribedSchema { is_included, database }
 }
 
 fn named(
@@ -152,7 +204,7 @@ fn named(
         reader.problem_help(Code::BadVariable, span, message, help);
         return None;
     }
-    if SYSTEM.contains(&name.as_str()) {
+    if Chat::system_keys().contains(&name.as_str()) {
         let message = format!("`{name}` is set by the workflow itself");
         let help = "remove it; every chat has it, and nobody can change it";
         reader.problem_help(Code::BadVariable, span, message, help);
@@ -173,7 +225,7 @@ fn one(
     reader: &mut Reader<'_>,
     team: &Team,
     tools: &Tools,
-    origin: &tenure_cards::embed::Origin<'_>,
+    origin: &Origin<'_>,
 ) -> Option<Definition> {
     let errors = reader.report.errors();
     unknown_fields(reader, node, "a variable", FIELDS);
@@ -184,7 +236,15 @@ fn one(
         let help = "check the value in a hook, or in the tool that sets it";
         reader.problem_help(Code::MeaninglessField, key.span, message, help);
     }
+    if let (Some(_), Some(second)) = (present(node, "source"), present(node, "database")) {
+        let message = "this variable has both `source` and `database`";
+        reader.problem_help(Code::Contradiction, second.span, message, "keep one of the two");
+    }
     let source = match (present(node, "source"), node.field("default")) {
+        // The oldest form: the source's fields without its type.
+        (None, None) if present(node, "database").is_some() => reader
+            .mapping(node, "database")
+            .map(|place| database::reference(place, &["type"], reader, origin)),
         (Some(place), None | Some(Node { value: Value::Null, .. })) => {
             source::read(place, reader, team, tools, origin)
         }
@@ -218,7 +278,7 @@ pub(super) fn kind(node: &Node, field: &str, reader: &mut Reader<'_>) -> Option<
         let message = format!("`{field}` is `{}`, which is no type of variable", text.trim());
         let help = match nearest(text.trim(), names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "use str, int, float, bool, list, dict or any".to_owned(),
+            None => "use str, int, float, bool, list, dict, json or any".to_owned(),
         };
         reader.problem_help(Code::NotOneOf, place.span, message, help);
     }
@@ -226,8 +286,15 @@ pub(super) fn kind(node: &Node, field: &str, reader: &mut Reader<'_>) -> Option<
 }
 
 /// Reports what else the variables themselves find wrong, each at its field.
-fn net(folder: &mut Folder<'_, '_>, part: &Part, placed: &[Placed<'_>], visible: &Visible) {
-    let definitions: Vec<Definition> = placed.iter().map(|it| it.definition.clone()).collect();
+fn net(
+    folder: &mut Folder<'_, '_>,
+    part: &Part,
+    placed: &[Placed<'_>],
+    provided: &[Definition],
+    visible: &Visible,
+) {
+    let own = placed.iter().map(|it| &it.definition);
+    let definitions: Vec<Definition> = own.chain(provided).cloned().collect();
     for problem in check(&definitions, &[]) {
         let Some(found) = placed.iter().find(|it| it.definition.name == problem.name) else {
             continue;
@@ -263,7 +330,7 @@ fn exposures(
 ) -> Vec<Exposure> {
     let entries: Entries<'_> = match &node.value {
         Value::List(items) => items.iter().map(|item| (None, item)).collect(),
-        Value::Map(entries) => entries.iter().map(|(key, item)| (Some(key), item)).collect(),
+        Value::Map(_) => named_entries(node).map(|(key, item)| (Some(key), item)).collect(),
         _ => {
             folder.entry(&part.source, "", |scope| {
                 scope.reader.wrong_kind("agents", "a list or a mapping of agents", node);

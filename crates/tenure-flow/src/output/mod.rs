@@ -8,6 +8,7 @@ mod auto;
 mod registry;
 mod schema;
 mod spec;
+mod spelling;
 mod value;
 
 pub use auto::{arguments, auto_tool, unfilled};

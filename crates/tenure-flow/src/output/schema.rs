@@ -53,7 +53,7 @@ fn reach(models: &Models, model: &ModelSpec, found: &mut BTreeSet<String>) {
 fn named(ty: &FieldType, tell: &mut impl FnMut(&str)) {
     match ty {
         FieldType::Model(name) => tell(name),
-        FieldType::List(items) => named(items, tell),
+        FieldType::List(inner) | FieldType::Map(inner) => named(inner, tell),
         FieldType::Union(variants) => variants.iter().for_each(|it| named(it, tell)),
         _ => {}
     }
@@ -98,6 +98,9 @@ fn typed(ty: &FieldType) -> Value {
         FieldType::Float => json!({ "type": "number" }),
         FieldType::Bool => json!({ "type": "boolean" }),
         FieldType::Dict => json!({ "type": "object", "additionalProperties": true }),
+        FieldType::Map(values) => {
+            json!({ "type": "object", "additionalProperties": typed(values) })
+        }
         FieldType::Null => json!({ "type": "null" }),
         FieldType::Any => json!({}),
         FieldType::List(items) => json!({ "type": "array", "items": typed(items) }),
@@ -118,7 +121,7 @@ pub fn check(spec: &OutputsSpec) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut models = Models::new();
     for model in &spec.models {
-        if FieldType::names().contains(&model.name.as_str()) {
+        if FieldType::is_name(&model.name) {
             let message = format!("a model cannot be called `{}`, which is a type", model.name);
             problems.push(Problem::new(&model.name, "name", message, "call it something else"));
         }
@@ -206,7 +209,7 @@ fn empty(ty: &FieldType) -> Option<&'static str> {
         FieldType::Literal(values) if values.is_empty() => Some("a literal without values"),
         FieldType::Union(variants) if variants.is_empty() => Some("a union without variants"),
         FieldType::Union(variants) => variants.iter().find_map(empty),
-        FieldType::List(items) => empty(items),
+        FieldType::List(inner) | FieldType::Map(inner) => empty(inner),
         _ => None,
     }
 }

@@ -71,6 +71,8 @@ pub enum FieldType {
     Bool,
     /// `dict`: any object.
     Dict,
+    /// `Dict[str, X]`: an object whose values are all of one type.
+    Map(Box<FieldType>),
     /// `null`, as a variant of a union.
     Null,
     /// Anything; `any`.
@@ -86,26 +88,37 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The type that a file names so in one word; a name that is none is a model's. `list` is a list
-    /// of anything; `literal` and `union` need more than a word and are `None`.
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "str" | "string" => Self::Str,
-            "int" | "integer" => Self::Int,
-            "float" | "number" => Self::Float,
-            "bool" | "boolean" => Self::Bool,
-            "dict" | "object" => Self::Dict,
-            "null" | "none" | "None" => Self::Null,
-            "any" | "Any" => Self::Any,
-            "list" | "array" => Self::List(Box::new(Self::Any)),
-            "literal" | "union" | "" => return None,
-            model => Self::Model(model.to_owned()),
-        })
+    /// The type that a file spells so, in the words of files and in those of Python: `str`,
+    /// `List[str]`, `Optional[int]`, `Dict[str, Any]`, `str | None`. A word that is no type is a
+    /// model's name; `list` is a list of anything. `None` is what cannot be read, and `literal`,
+    /// `union` and `model`, which need more than a word.
+    pub fn parse(text: &str) -> Option<Self> {
+        super::spelling::read(text)
     }
 
-    /// The words that are no model's name.
+    /// Whether a name is a type's, and so no model's.
+    pub fn is_name(name: &str) -> bool {
+        let is_type = |ty| !matches!(ty, Self::Model(_));
+        Self::names().contains(&name) || Self::parse(name).is_some_and(is_type)
+    }
+
+    /// The names of the types, as files spell them first.
     pub fn names() -> &'static [&'static str] {
-        &["str", "int", "float", "bool", "dict", "list", "literal", "union", "null", "any"]
+        &["str", "int", "float", "bool", "dict", "list", "literal", "union", "null", "any", "model"]
+    }
+
+    /// The same, or null.
+    #[must_use]
+    pub fn or_null(self) -> Self {
+        match self {
+            Self::Union(mut variants) => {
+                if !variants.contains(&Self::Null) {
+                    variants.push(Self::Null);
+                }
+                Self::Union(variants)
+            }
+            ty => Self::Union(vec![ty, Self::Null]),
+        }
     }
 }
 

@@ -63,6 +63,13 @@ impl Walk<'_> {
                     |(index, item)| self.typed(&format!("{at}[{index}]"), items, item, depth + 1);
                 list.map(typed).collect()
             }
+            (FieldType::Map(values), Value::Object(fields)) => {
+                let typed = |(key, value): (String, Value)| {
+                    let value = self.typed(&below(at, &key), values, value, depth + 1);
+                    (key, value)
+                };
+                Value::Object(fields.into_iter().map(typed).collect())
+            }
             (FieldType::Model(name), Value::Object(fields)) => {
                 Value::Object(self.object(at, name, fields, depth))
             }
@@ -92,10 +99,7 @@ impl Walk<'_> {
         depth: usize,
     ) -> Map<String, Value> {
         let Some(model) = self.models.get(name) else { return fields };
-        let below = |name: &str| match at {
-            "" => name.to_owned(),
-            at => format!("{at}.{name}"),
-        };
+        let below = |name: &str| below(at, name);
         let mut complete = Map::new();
         for field in &model.fields {
             let place = below(&field.name);
@@ -157,6 +161,14 @@ impl Walk<'_> {
     }
 }
 
+/// The place of a field, from the place of what it is in.
+fn below(at: &str, name: &str) -> String {
+    match at {
+        "" => name.to_owned(),
+        at => format!("{at}.{name}"),
+    }
+}
+
 /// Whether a value has the shape of a type; what is in it is not looked at.
 fn is_of(ty: &FieldType, value: &Value) -> bool {
     match ty {
@@ -170,7 +182,7 @@ fn is_of(ty: &FieldType, value: &Value) -> bool {
         FieldType::Bool => value.is_boolean(),
         FieldType::Null => value.is_null(),
         FieldType::List(_) => value.is_array(),
-        FieldType::Dict | FieldType::Model(_) => value.is_object(),
+        FieldType::Dict | FieldType::Map(_) | FieldType::Model(_) => value.is_object(),
         FieldType::Literal(values) => values.contains(value),
         FieldType::Union(variants) => variants.iter().any(|it| is_of(it, value)),
     }
@@ -184,7 +196,7 @@ fn words(ty: &FieldType) -> String {
         FieldType::Float => "a number".to_owned(),
         FieldType::Bool => "true or false".to_owned(),
         FieldType::Null => "null".to_owned(),
-        FieldType::Dict => "an object".to_owned(),
+        FieldType::Dict | FieldType::Map(_) => "an object".to_owned(),
         FieldType::List(_) => "a list".to_owned(),
         FieldType::Model(name) => format!("an object ({name})"),
         FieldType::Literal(values) => {

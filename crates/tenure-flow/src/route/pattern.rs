@@ -33,9 +33,17 @@ impl Pattern {
         }
     }
 
-    /// The pattern of this name.
+    /// The pattern of this name, or of the name that a group chat of AG2 has for it: `auto`,
+    /// `round_robin` and `random`. The module that a class is in may stand before it.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|pattern| pattern.as_str() == name)
+        let class = name.rsplit('.').next().unwrap_or(name);
+        let method = match class {
+            "auto" => Some(Self::Auto),
+            "round_robin" => Some(Self::RoundRobin),
+            "random" => Some(Self::Random),
+            _ => None,
+        };
+        method.or_else(|| Self::ALL.into_iter().find(|pattern| pattern.as_str() == class))
     }
 }
 

@@ -99,7 +99,10 @@ fn formula(
     }
     let kind = computed.output_type.unwrap_or(definition.kind);
     let both = (kind, definition.kind);
-    if kind != definition.kind && definition.kind != Kind::Any && both != (Kind::Int, Kind::Float) {
+    if kind != definition.kind
+        && !matches!(definition.kind, Kind::Any | Kind::Json)
+        && both != (Kind::Int, Kind::Float)
+    {
         let message = format!(
             "its output_type is {kind}, but the variable is declared as {}",
             definition.kind

@@ -89,4 +89,9 @@ pub trait Database: Send + Sync + 'static {
 
     /// Makes an index, if it is not there yet.
     async fn index(&self, collection: &str, index: &Index) -> Result<(), DatabaseError>;
+
+    /// The names of the collections, for chats that get to know the database.
+    async fn collections(&self) -> Result<Vec<String>, DatabaseError> {
+        Err(DatabaseError::new("the database does not say which collections it has"))
+    }
 }

@@ -1,6 +1,6 @@
 //! What a workflow declares of its context variables, as data.
 
-use super::{Kind, Pattern};
+use super::{Kind, Pattern, Provided};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -50,6 +50,8 @@ pub enum Source {
     DataReference(DataReference),
     /// `data_entity`: a document of a database that the chat writes.
     DataEntity(DataEntity),
+    /// What the platform provides; no file declares it.
+    Provided(Provided),
 }
 
 impl Source {
@@ -63,6 +65,7 @@ impl Source {
             Self::Static(_) => "static",
             Self::DataReference(_) => "data_reference",
             Self::DataEntity(_) => "data_entity",
+            Self::Provided(_) => "provided",
         }
     }
 }
@@ -261,7 +264,7 @@ impl PersistTo {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct File {
-    /// Where it is, from the workflow's folder.
+    /// Where it is, from the workflow's folder or from the project's.
     pub path: PathBuf,
     /// What is in it.
     pub format: FileFormat,

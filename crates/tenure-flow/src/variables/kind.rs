@@ -21,6 +21,8 @@ pub enum Kind {
     List,
     /// An object.
     Dict,
+    /// Whatever it is; a text of the environment or of a file is read as JSON.
+    Json,
 }
 
 /// What each name in a file means.
@@ -40,10 +42,11 @@ const NAMES: &[(&str, Kind)] = &[
     ("dict", Kind::Dict),
     ("object", Kind::Dict),
     ("map", Kind::Dict),
+    ("json", Kind::Json),
 ];
 
 impl Kind {
-    /// The type that a file names so: `str`, `int`, `float`, `bool`, `list`, `dict`, `any`, and the
+    /// The type that a file names so: `str`, `int`, `float`, `bool`, `list`, `dict`, `any`, `json`, and the
     /// names that JSON has for them. Case does not count.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim();
@@ -65,13 +68,14 @@ impl Kind {
             Self::Bool => "bool",
             Self::List => "list",
             Self::Dict => "dict",
+            Self::Json => "json",
         }
     }
 
     /// Whether a value is of this type. Null is of every type: the variable has no value yet.
     pub fn fits(self, value: &Value) -> bool {
         match (self, value) {
-            (Self::Any, _) | (_, Value::Null) => true,
+            (Self::Any | Self::Json, _) | (_, Value::Null) => true,
             (Self::Str, Value::String(_)) | (Self::Bool, Value::Bool(_)) => true,
             (Self::Float, Value::Number(_)) => true,
             (Self::Int, Value::Number(number)) => {
@@ -97,6 +101,7 @@ impl Kind {
         let wrong = || format!("{} is not {}", shown(&Value::from(text)), self.described());
         match self {
             Self::Any | Self::Str => Ok(Value::from(text)),
+            Self::Json => serde_json::from_str(trimmed).map_err(|_| wrong()),
             Self::Bool => match trimmed.to_ascii_lowercase().as_str() {
                 "true" | "yes" | "on" | "1" => Ok(Value::Bool(true)),
                 "false" | "no" | "off" | "0" | "" => Ok(Value::Bool(false)),
@@ -123,7 +128,9 @@ impl Kind {
     /// has to be of the type already.
     pub fn coerce(self, value: Value) -> Result<Value, String> {
         match value {
-            Value::String(text) if !matches!(self, Self::Any | Self::Str) => self.read(&text),
+            Value::String(text) if !matches!(self, Self::Any | Self::Str | Self::Json) => {
+                self.read(&text)
+            }
             value => self.check(&value).map(|()| value),
         }
     }
@@ -138,6 +145,7 @@ impl Kind {
             Self::Bool => "true or false (bool)",
             Self::List => "a list",
             Self::Dict => "an object (dict)",
+            Self::Json => "JSON",
         }
     }
 }
@@ -175,6 +183,7 @@ mod tests {
             (Kind::List, "[1, 2]", json!([1, 2])),
             (Kind::List, "a, b,", json!(["a", "b"])),
             (Kind::Dict, "{\"a\": 1}", json!({ "a": 1 })),
+            (Kind::Json, " [1, {}]\n", json!([1, {}])),
         ] {
             assert_eq!(kind.read(text), Ok(value), "{kind} {text:?}");
         }
@@ -185,6 +194,7 @@ mod tests {
             (Kind::List, "{}"),
             (Kind::Dict, "[]"),
             (Kind::Dict, "null"),
+            (Kind::Json, "{a: 1}"),
         ] {
             let error = kind.read(text).expect_err(text);
             assert!(error.ends_with(&format!("is not {}", kind.described())), "{error}");

@@ -1,6 +1,6 @@
 //! The values that a chat begins with.
 
-use super::plan::OVERVIEWS;
+use super::provided::ENTERPRISE_ID;
 use super::{File, FileFormat, Kind, Refresh, Session, Source, Variables};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +12,6 @@ use tenure_cards::project::{ConfineError, confine};
 use tenure_cards::source::{self, MAX_FILE, Span};
 use tenure_core::Error;
 use tenure_core::step::Steps;
-
-/// Says that chats get the overviews.
-const CONTEXT_AWARE: &str = "CONTEXT_AWARE";
 
 /// What a recorded chat began with.
 #[derive(Serialize, Deserialize)]
@@ -67,7 +64,20 @@ impl RuntimeKeys {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&str> {
+        let key = if key == ENTERPRISE_ID { "app_id" } else { key };
         self.values().into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+}
+
+impl File {
+    /// Where the file is: from the workflow's folder, or else from the project's. Both are absolute
+    /// and resolved.
+    pub fn located(&self, root: &Path, folder: &Path) -> Result<PathBuf, ConfineError> {
+        let found = confine(root, folder, &self.path);
+        match confine(root, root, &self.path) {
+            Ok(elsewhere) if found.is_err() => Ok(elsewhere),
+            _ => found,
+        }
     }
 }
 
@@ -120,6 +130,7 @@ impl Variables {
         }
         self.load_plain(&mut values)?;
         self.load_files(&mut values).await?;
+        session.load_provided(&mut values).await?;
         session.load_data(&mut values).await?;
         Ok(values)
     }
@@ -208,22 +219,13 @@ impl Variables {
     }
 
     async fn load_files(&self, values: &mut BTreeMap<String, Value>) -> Result<(), Error> {
-        let is_set = |text: String| Kind::Bool.read(&text) == Ok(Value::Bool(true));
-        let aware = self.aware || self.environ.value(CONTEXT_AWARE).is_some_and(is_set);
         let mut wanted: Vec<(String, Kind, File)> = Vec::new();
         for definition in &self.definitions {
             if let Source::File(file) = &definition.source {
                 wanted.push((definition.name.clone(), definition.kind, file.clone()));
             }
         }
-        if aware {
-            for (name, path) in OVERVIEWS.iter().zip(&self.overviews) {
-                if let Some(path) = path {
-                    let file = File::new(path, FileFormat::Text);
-                    wanted.push(((*name).to_owned(), Kind::Str, file));
-                }
-            }
-        }
+        wanted.extend(self.overview_files());
         if wanted.is_empty() {
             return Ok(());
         }
@@ -251,7 +253,7 @@ impl Variables {
 /// Reads a file of the project.
 fn read(root: &Path, folder: &Path, file: &File, kind: Kind) -> Result<Value, String> {
     let shown = file.path.display();
-    let path = match confine(root, folder, &file.path) {
+    let path = match file.located(root, folder) {
         Ok(path) => path,
         Err(ConfineError::Missing) if file.default.is_some() || !file.required => {
             return kind.coerce(file.default.clone().unwrap_or_default());

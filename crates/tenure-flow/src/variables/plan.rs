@@ -2,7 +2,10 @@
 
 use super::computed::{Formula, compile, near};
 use super::database::Database;
-use super::{Definition, Exposure, Kind, Problem, Refresh, Source, Trigger, template};
+use super::provided::ENTERPRISE_ID;
+use super::{
+    Definition, DescribedSchema, Exposure, Kind, Problem, Refresh, Source, Trigger, template,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,9 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_cards::card::{Environ, secret_parts};
 use tenure_core::chat::Chat;
-
-/// Set from files of the project, if chats are to know them.
-pub(super) const OVERVIEWS: [&str; 2] = ["concept_overview", "schema_overview"];
 
 /// How long a database may take to answer, unless somebody says otherwise.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
@@ -36,6 +36,8 @@ pub struct Variables {
     pub(super) aware: bool,
     /// The files of `concept_overview` and `schema_overview`.
     pub(super) overviews: [Option<PathBuf>; 2],
+    /// The database that chats get to know.
+    pub(super) described: DescribedSchema,
     /// Whether a chat has anything to do with a database.
     pub(super) uses_data: bool,
     /// How long a database may take to answer.
@@ -85,6 +87,7 @@ impl Variables {
             databases: BTreeMap::new(),
             aware: false,
             overviews: [None, None],
+            described: DescribedSchema::default(),
             call_limit: CALL_LIMIT,
             end_limit: END_LIMIT,
         })
@@ -103,6 +106,7 @@ impl Variables {
             databases: BTreeMap::new(),
             aware: false,
             overviews: [None, None],
+            described: DescribedSchema::default(),
             uses_data: false,
             call_limit: CALL_LIMIT,
             end_limit: END_LIMIT,
@@ -147,6 +151,14 @@ impl Variables {
         self
     }
 
+    /// The database that chats get to know as `schema_overview`, `database_schema_available`,
+    /// `database_schema_db` and `collections_first_docs_full`.
+    #[must_use]
+    pub fn described(mut self, schema: DescribedSchema) -> Self {
+        self.described = schema;
+        self
+    }
+
     /// The databases that variables need and nobody has given, by name, each with a variable that
     /// needs it.
     pub fn missing_databases(&self) -> BTreeMap<&str, &str> {
@@ -170,7 +182,7 @@ impl Variables {
     /// Whether a chat can be given a value of this name to begin with: a state, a document that it
     /// writes, or one that is not declared.
     pub fn accepts(&self, name: &str) -> bool {
-        !self.is_overview(name)
+        !self.is_of_platform(name)
             && !Chat::system_keys().contains(&name)
             && self.get(name).is_none_or(|it| is_writable(&it.source))
     }
@@ -209,12 +221,6 @@ impl Variables {
             Source::File(file) => Some(&*file.path),
             _ => None,
         })
-    }
-
-    /// Whether the variable of this name is an overview of this project's.
-    pub(super) fn is_overview(&self, name: &str) -> bool {
-        let at = OVERVIEWS.iter().position(|it| *it == name);
-        at.is_some_and(|at| self.overviews[at].is_some())
     }
 }
 
@@ -274,7 +280,11 @@ pub fn check(definitions: &[Definition], exposures: &[Exposure]) -> Vec<Problem>
     let is_plain = |it: &&Definition| {
         matches!(
             it.source,
-            Source::Config(_) | Source::State(_) | Source::File(_) | Source::Static(_)
+            Source::Config(_)
+                | Source::State(_)
+                | Source::File(_)
+                | Source::Static(_)
+                | Source::Provided(_)
         )
     };
     let mut known: BTreeSet<&str> =
@@ -334,7 +344,7 @@ fn check_source(definition: &Definition, known: &BTreeSet<&str>, problems: &mut 
                             wrong("source.triggers", message, "set it to a value of its type");
                         }
                     }
-                    None if is_text && !matches!(kind, Kind::Bool | Kind::Any) => {
+                    None if is_text && !matches!(kind, Kind::Bool | Kind::Any | Kind::Json) => {
                         let message =
                             format!("a message sets it to true, but it is declared as {kind}");
                         let help = "declare it as bool, or write transitions that say what it \
@@ -360,6 +370,7 @@ fn check_source(definition: &Definition, known: &BTreeSet<&str>, problems: &mut 
                 wrong("source.value", error, "give it a value of its type");
             }
         }
+        Source::Provided(_) => {}
         Source::DataReference(reference) => {
             for (field, text) in [
                 ("source.database_name", &reference.database_name),
@@ -367,7 +378,9 @@ fn check_source(definition: &Definition, known: &BTreeSet<&str>, problems: &mut 
             ] {
                 check_named(text, field, &mut wrong);
             }
-            if !matches!(kind, Kind::Any | Kind::List | Kind::Dict) && reference.fields.len() != 1 {
+            if !matches!(kind, Kind::Any | Kind::Json | Kind::List | Kind::Dict)
+                && reference.fields.len() != 1
+            {
                 let message = format!("it is declared as {kind}, and reads several fields");
                 wrong("source.fields", message, "name the one field that it is");
             }
@@ -387,7 +400,7 @@ fn check_source(definition: &Definition, known: &BTreeSet<&str>, problems: &mut 
             ] {
                 check_named(text, field, &mut wrong);
             }
-            if !matches!(kind, Kind::Any | Kind::Dict) {
+            if !matches!(kind, Kind::Any | Kind::Json | Kind::Dict) {
                 let message = format!("it is declared as {kind}, but is a document");
                 wrong("type", message, "declare it as dict");
             }
@@ -396,7 +409,8 @@ fn check_source(definition: &Definition, known: &BTreeSet<&str>, problems: &mut 
             if let Some(to) = &computed.persist_to {
                 check_named(&to.database_name, "source.persist_to", &mut wrong);
                 check_named(&to.collection, "source.persist_to", &mut wrong);
-                if !Chat::system_keys().contains(&to.search_by.as_str()) {
+                let by = to.search_by.as_str();
+                if !Chat::system_keys().contains(&by) && by != ENTERPRISE_ID {
                     let message = format!("its document is searched by `{}`", to.search_by);
                     let help = "search by chat_id, app_id, user_id or workflow_name";
                     wrong("source.persist_to", message, help);

@@ -58,7 +58,7 @@ impl Variables {
         if current.get(key) == Some(value) {
             return Ok(());
         }
-        let is_system = Chat::system_keys().contains(&key) || self.is_overview(key);
+        let is_system = Chat::system_keys().contains(&key) || self.is_of_platform(key);
         let definition = self.get(key);
         if is_system || definition.is_some_and(|it| !is_writable(&it.source)) {
             let (owner, actor) = (StateOwnership::Orchestrator, StateOwnership::Agent);

@@ -6,7 +6,7 @@ use super::writing::Moment;
 use super::{
     DataEntity, DataReference, Definition, Kind, Refresh, RuntimeKeys, Source, Variables, template,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -345,7 +345,16 @@ fn value_of(kind: Kind, reference: &DataReference, found: Vec<Document>) -> Valu
         }
         document
     };
-    if kind == Kind::List {
+    // The one field that is named may itself be what the variable is declared as.
+    let own = |document: &Document| match fields.as_slice() {
+        [only] => document.get(only).filter(|it| it.is_array() || it.is_object()).cloned(),
+        _ => None,
+    };
+    let own = found.first().and_then(own).filter(|it| kind.fits(it));
+    if let (Kind::List | Kind::Dict, Some(own)) = (kind, own) {
+        return own;
+    }
+    if kind == Kind::List && !found.is_empty() {
         let single = |mut document: Document| document.remove(&fields[0]).unwrap_or_default();
         return match fields.len() {
             1 => found.into_iter().map(single).collect(),
@@ -353,7 +362,8 @@ fn value_of(kind: Kind, reference: &DataReference, found: Vec<Document>) -> Valu
         };
     }
     let Some(mut document) = found.into_iter().next() else {
-        return reference.default.clone().unwrap_or_default();
+        let none = if kind == Kind::List { json!([]) } else { Value::Null };
+        return reference.default.clone().unwrap_or(none);
     };
     match (kind, fields.as_slice()) {
         (Kind::Dict, _) => Value::Object(picked(document)),

@@ -169,6 +169,18 @@ impl Database for Sqlite {
         .await
     }
 
+    async fn collections(&self) -> Result<Vec<String>, DatabaseError> {
+        self.with(|connection| {
+            let sql = "SELECT tables.name FROM sqlite_schema AS tables \
+                       JOIN pragma_table_info(tables.name) AS columns \
+                       WHERE tables.type = 'table' AND columns.name = 'document' ORDER BY 1";
+            let mut statement = connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, _>>()
+        })
+        .await
+    }
+
     async fn index(&self, collection: &str, index: &Index) -> Result<(), DatabaseError> {
         let table = table(collection)?;
         let columns: Vec<_> = index.fields.iter().map(|field| extract(field)).collect();

@@ -1,6 +1,7 @@
 //! Queries with placeholders: `{{runtime.app_id}}` and `{{variable.field}}`.
 
 use super::database::Query;
+use super::provided::ENTERPRISE_ID;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tenure_core::chat::Chat;
@@ -50,7 +51,7 @@ pub(super) fn check(
         for placeholder in placeholders(text) {
             let (name, _) = target(placeholder);
             let is_runtime = placeholder.starts_with("runtime.");
-            let is_system = Chat::system_keys().contains(&name);
+            let is_system = Chat::system_keys().contains(&name) || name == ENTERPRISE_ID;
             if is_runtime && !is_system {
                 let message = format!("the query mentions `{placeholder}`, which there is not");
                 let keys: Vec<_> =
@@ -116,7 +117,10 @@ fn fill_text(text: &str, variables: &BTreeMap<String, Value>) -> Result<Value, S
 }
 
 fn lookup(placeholder: &str, variables: &BTreeMap<String, Value>) -> Result<Value, String> {
-    let (name, path) = target(placeholder);
+    let (name, path) = match target(placeholder) {
+        (ENTERPRISE_ID, path) if !variables.contains_key(ENTERPRISE_ID) => ("app_id", path),
+        named => named,
+    };
     let whole = variables.get(name).ok_or_else(|| format!("`{name}` has no value"))?;
     Ok(dotted(whole, path).cloned().unwrap_or_default())
 }

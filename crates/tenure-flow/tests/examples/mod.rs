@@ -3,6 +3,7 @@
 
 mod desk;
 mod journeys;
+mod public;
 mod seeds;
 mod shape;
 mod support;

@@ -4,4 +4,5 @@ mod again;
 mod broken;
 mod fuzz;
 mod good;
+mod public;
 mod support;

@@ -22,7 +22,8 @@ impl Project {
     pub(crate) fn with(text: &str) -> Self {
         let project = Self { dir: tempfile::tempdir().expect("there is room") };
         std::fs::create_dir(project.root()).expect("it is new");
-        std::fs::write(project.root().join("tenure.toml"), "").expect("there is room");
+        let databases = "[databases.app]\npath = \"app.sqlite\"\n";
+        std::fs::write(project.root().join("tenure.toml"), databases).expect("there is room");
         let base = here().join("base");
         for file in ["orchestrator.yaml", "agents.yaml", "tools/helpers.py"] {
             let text = std::fs::read_to_string(base.join(file)).expect("the base is there");

@@ -7,6 +7,7 @@ mod computed;
 mod data;
 mod exposure;
 mod outputs;
+mod provided;
 mod refused;
 mod rules;
 mod sources;

@@ -167,7 +167,7 @@ fn what_is_wrong_with_models_is_said_at_once() {
     );
     let mut all = models();
     all.extend([broken, ModelSpec::new("list", vec![field("x", FieldType::Str)])]);
-    let mut none = ModelSpec::new("None", Vec::new());
+    let mut none = ModelSpec::new("Nothing", Vec::new());
     none.required = Some(vec!["x".to_owned()]);
     all.push(none);
     let registry = BTreeMap::from([("planner".to_owned(), Some("Plann".to_owned()))]);
@@ -183,8 +183,8 @@ fn what_is_wrong_with_models_is_said_at_once() {
             "`Broken.b` is a literal without values",
             "the default of `Broken.c` is \"x\", which is not of its type",
             "`Broken.d` allows 1, which is not of its type",
-            "the model `None` has no fields",
-            "`x` is required of `None`, but is no field of it",
+            "the model `Nothing` has no fields",
+            "`x` is required of `Nothing`, but is no field of it",
             "agent `planner` answers with `Plann`, which is no model",
         ]
     );
