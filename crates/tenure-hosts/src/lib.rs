@@ -50,8 +50,8 @@ pub use error::HostError;
 pub use lifecycle::LifecycleCall;
 pub use python::{
     Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile, PythonFunction,
-    PythonHook, PythonHost, PythonLifecycleTool, PythonMessageHook, PythonTool, Style, ToolHooks,
-    ToolHooksAdapter, WorkerKeeper,
+    PythonHook, PythonHost, PythonLifecycleTool, PythonMessageHook, PythonTool, STAND_INS, Style,
+    ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
 pub use tenure_process::Environment;

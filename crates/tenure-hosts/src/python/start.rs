@@ -2,7 +2,7 @@
 
 use super::frame::{self, Heard};
 use super::life::{End, Life, listen, reap};
-use super::source::{BOOTSTRAP, PACKAGE, WORKER};
+use super::source::{BOOTSTRAP, PACKAGE, STAND_INS, WORKER};
 use super::worker::{FAREWELL, Worker};
 use super::{Interpreter, PythonConfig};
 use serde_json::json;
@@ -63,7 +63,8 @@ async fn is_ready(worker: &Worker) -> bool {
     let start = frame::open(&mut boot);
     boot.extend_from_slice(WORKER.as_bytes());
     frame::seal(&mut boot, start);
-    frame::push(&mut boot, &json!(PACKAGE));
+    let package: Vec<_> = PACKAGE.iter().chain(STAND_INS).collect();
+    frame::push(&mut boot, &json!(package));
     // What does not read it has ended, and says so below.
     let _ = worker.send(&boot).await;
     matches!(worker.first().await, Some(Heard::Said(first)) if first.ready.is_some())

@@ -2,15 +2,31 @@
 
 
 class Agent:
-    """The agent that a hook runs in."""
+    """The agent that a hook runs in. What a hook puts on it is there for those that come later."""
+
+    _ctx: Context
+    name: str
+    instance_id: str
+    id: str
+    phase: str
+    state: str
 
     def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-        self.name: str = ctx._about["name"]
-        self.instance_id: str = ctx._about["instance_id"]
-        self.id = self.instance_id
-        self.phase: str = ctx._p["agent"][0]
-        self.state: str = ctx._p["agent"][1]
+        id, (phase, state) = ctx._about["instance_id"], ctx._p["agent"]
+        self.__dict__.update(_ctx=ctx, name=ctx._about["name"], instance_id=id, id=id)
+        self.__dict__.update(phase=phase, state=state)
+
+    def _kept(self) -> dict[str, Any]:
+        kept: dict[str, Any] = live_state.setdefault(self.instance_id, {}).setdefault(OF_AGENT, {})
+        return kept
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._kept()[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self._kept():
+            raise AttributeError(f"the agent has no `{name}` here")
+        return self._kept()[name]
 
     @property
     def config(self) -> Any:
@@ -47,7 +63,9 @@ class Registry:
 
 # What does not change in the life of an instance, by the number that calls have for it.
 abouts: dict[int, dict[str, Any]] = {}
-live_state: dict[str, dict[str, Any]] = {}
+live_state: dict[str, dict[Any, Any]] = {}
+# What hooks put on an agent is kept with its state, under what no key of it can be.
+OF_AGENT = ("agent",)
 live_variables: dict[str, dict[str, Any]] = {}
 
 
