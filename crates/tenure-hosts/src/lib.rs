@@ -51,7 +51,7 @@ pub use lifecycle::LifecycleCall;
 pub use python::{
     Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile, PythonFunction,
     PythonHook, PythonHost, PythonLifecycleTool, PythonLimits, PythonMessageHook, PythonTool,
-    Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
+    STAND_INS, Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
 pub use tenure_process::Environment;

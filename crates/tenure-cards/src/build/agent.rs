@@ -5,12 +5,13 @@ use super::assembly::{Built, Settings};
 use super::composed::composition;
 use super::hooks::{Entries, Hosts};
 use super::messages::InitialMessages;
-use super::model::{self, By, Chosen, Named, place};
+use super::model::place;
+use super::results::ResultMode;
 use super::skills::{self, Skill};
 use super::tools::{HumanInput, ReadSkill};
 use super::trajectory::Trajectory;
 use crate::card::{
-    AgentCard, Card, CardKind, ModelFields, Secrets, TemplateContext, load_history,
+    AgentCard, Card, CardKind, HistoryMerge, ModelFields, Secrets, TemplateContext, load_history,
     render_instruction,
 };
 use crate::compose::Member;
@@ -22,8 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tenure_core::agent::{AgentBuilder, AgentConfig, AgentRegistry, Blueprint};
-use tenure_core::model::{Model, ModelParams};
-use tenure_hosts::ShellTool;
+use tenure_core::model::ModelParams;
 use tenure_hosts::mcp::{McpServers, McpView};
 use tenure_models::provider::Providers;
 
@@ -118,6 +118,9 @@ impl Workshop<'_> {
         if agent.trim_tool_history {
             entries.trim(card);
         }
+        if let Some(mode) = self.result_mode(card, agent) {
+            entries.results(card, mode);
+        }
         entries.declare(card, &self.hosts, &mut self.report);
         let mut builder = self.worker(card, agent, &skills, Edition::Whole, &mut entries);
         if agent.subagents.unwrap_or(agent.smart) {
@@ -128,6 +131,9 @@ impl Workshop<'_> {
         let blueprint = self.finish(card, builder, &mut entries)?;
         if !has_servers {
             self.doubt_tools(card, &blueprint);
+        }
+        if agent.shell {
+            self.doubt_shell(card);
         }
         Some((blueprint, entries, named))
     }
@@ -145,7 +151,15 @@ impl Workshop<'_> {
             Some(fields) => {
                 let (model, name) = self.model(card, fields);
                 (llm, named) = (Some(model), name);
-                self.params(card, fields, &mut builder);
+                self.params(fields, &mut builder);
+                let mode = fields.request_params.tool_result_mode.as_deref();
+                if ResultMode::of(mode).is_some() {
+                    let message =
+                        "`tool_result_mode` is for agents that call tools themselves".to_owned();
+                    let help = "give it to one of the agents that this one puts together";
+                    let span = place(card, "request_params");
+                    self.refuse(card, Code::NotRunnable, span, message, help);
+                }
                 if fields.human_input {
                     let message =
                         "`human_input` is for agents that call tools themselves".to_owned();
@@ -214,6 +228,19 @@ impl Workshop<'_> {
         builder
     }
 
+    /// What becomes of the results of its tools, if its model does not read them.
+    fn result_mode(&mut self, card: &Card, agent: &AgentCard) -> Option<ResultMode> {
+        let mode = ResultMode::of(agent.model.request_params.tool_result_mode.as_deref())?;
+        if agent.children.history_merge_target == HistoryMerge::Orchestrator {
+            let message = "results cannot be passed through behind which the conversations of \
+                           children stand";
+            let help = "leave out `history_merge_target: orchestrator`, or `tool_result_mode`";
+            let span = place(card, "request_params");
+            self.refuse(card, Code::NotRunnable, span, message.to_owned(), help);
+        }
+        Some(mode)
+    }
+
     /// What every agent has: name, description, limits.
     fn config(&self, card: &Card, name: Arc<str>) -> AgentConfig {
         let mut config = AgentConfig::new(name);
@@ -264,15 +291,14 @@ impl Workshop<'_> {
         };
         let mut builder = AgentBuilder::new(self.config(card, name));
         builder = self.instruct(builder, card, skills);
-        self.params(card, &agent.model, &mut builder);
+        self.params(&agent.model, &mut builder);
         for tool in &agent.function_tools {
             entries.python = true;
             let spec = (*tool.spec).clone();
             builder = builder.tool(self.hosts.python.tool(tool.function.clone(), spec));
         }
         if agent.shell {
-            let dir = agent.cwd.clone().unwrap_or_else(|| self.project.root.clone());
-            builder = builder.tool(ShellTool::new(dir, self.hosts.environment.clone()));
+            builder = self.with_shell(builder, agent);
         }
         if agent.model.human_input {
             builder = builder.tool(HumanInput);
@@ -315,15 +341,8 @@ impl Workshop<'_> {
     }
 
     /// What steers the model, and how far a turn may go.
-    fn params(&mut self, card: &Card, fields: &ModelFields, builder: &mut AgentBuilder) {
+    fn params(&mut self, fields: &ModelFields, builder: &mut AgentBuilder) {
         let request = &fields.request_params;
-        if let Some(mode) =
-            request.tool_result_mode.as_deref().filter(|mode| *mode != "postprocess")
-        {
-            let message = format!("`tool_result_mode: {mode}` cannot be run yet");
-            let help = "leave it out: the model gets to see the results of its tools (postprocess)";
-            self.refuse(card, Code::NotRunnable, place(card, "request_params"), message, help);
-        }
         let config = builder.config_mut();
         config.use_history = remembers(fields);
         if let Some(steps) = request.max_steps {
@@ -339,37 +358,6 @@ impl Workshop<'_> {
             params.extra = Some(Arc::new(request.extra.clone().into()));
         }
         config.params = params;
-    }
-
-    /// The agent's model and its name: the run's before the card's, and a configuration's for a
-    /// card that names none.
-    fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, Choice) {
-        let settings = self.settings;
-        if let Some(model) = settings.brought.get(&card.name) {
-            let text = fields.model.clone().unwrap_or_else(|| "its own".to_owned());
-            return (model.clone(), Choice { text, remote: None });
-        }
-        let (project, user) = (self.project, self.user);
-        let configs = [&project.config.models, &user.models];
-        let config = configs.into_iter().find_map(|it| it.default_model.as_ref());
-        let request = fields.request_params.model.as_deref();
-        let named = match (&settings.model, request, &fields.model, config) {
-            (Some(text), ..) => Named { text, by: By::Run },
-            (None, Some(text), ..) => Named { text, by: By::Field("request_params") },
-            (None, None, Some(text), _) => Named { text, by: By::Field("model") },
-            (None, None, None, Some(it)) => Named { text: &it.text, by: By::Config(it) },
-            (None, None, None, None) => Named { text: model::DEFAULT, by: By::Nobody },
-        };
-        let before = self.report.errors();
-        let chosen = Chosen::new(&named, card, self);
-        let is_local = chosen.remote.is_none() && self.report.errors() == before;
-        if is_local && fields.api_key.is_some() {
-            let message = format!("`api_key` means nothing to the model `{}`", named.text);
-            let span = place(card, "api_key");
-            let diagnostic = Diagnostic::new(Code::MeaninglessField, &card.source, span, message);
-            self.report.push(diagnostic.help("it is kept and not used"));
-        }
-        (chosen.model, Choice { text: named.text.to_owned(), remote: chosen.remote })
     }
 
     /// Adds what all agents of a run share, and checks the whole.

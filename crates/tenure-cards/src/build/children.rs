@@ -3,6 +3,8 @@
 use super::agent::{Edition, Workshop};
 use super::hooks::Entries;
 use super::model::{By, Chosen, Named};
+use super::reference::follow;
+use super::results::{ResultMode, selectable};
 use super::skills::Skill;
 use crate::card::{
     AgentCard, AgentRef, Card, CardKind, ChildSettings, HistoryMerge, HistorySource, load_history,
@@ -45,6 +47,11 @@ impl Workshop<'_> {
         {
             options = options.parameters(schema.as_value().clone());
         }
+        let fields = card.and_then(|card| card.kind.model_fields());
+        let mode = fields.and_then(|fields| fields.request_params.tool_result_mode.as_deref());
+        if ResultMode::of(mode) == Some(ResultMode::Selectable) {
+            options = selectable(options);
+        }
         builder.agent_tool_with(blueprint, options)
     }
 
@@ -62,7 +69,13 @@ impl Workshop<'_> {
         let model = match (&agent.subagent_model, &self.settings.model) {
             (Some(text), None) => {
                 let named = Named { text, by: By::Field("subagent_model") };
-                Chosen::new(&named, card, self).model
+                match follow(named, card, self.project, self.user) {
+                    Ok(named) => Chosen::new(&named, card, self).model,
+                    Err(found) => {
+                        self.report.push(found);
+                        own.clone()
+                    }
+                }
             }
             _ => own.clone(),
         };

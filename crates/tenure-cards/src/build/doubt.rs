@@ -1,6 +1,7 @@
 //! What a card's hooks say that fits neither each other nor the agent.
 
 use super::agent::Workshop;
+use super::files::WRITE;
 use super::model::place;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic};
@@ -8,6 +9,9 @@ use crate::hook::{DeclaredHook, Run};
 use crate::source::Span;
 use serde_json::Value;
 use tenure_core::agent::Blueprint;
+
+/// The tool that runs commands.
+const SHELL: &str = "execute";
 
 impl Workshop<'_> {
     /// Doubts hooks that watch over tools by name which the agent does not have. What a tool server
@@ -33,6 +37,36 @@ impl Workshop<'_> {
                 let found = Diagnostic::new(Code::DoubtfulHook, &card.source, span, message);
                 self.report.push(found.help(help));
             }
+        }
+    }
+
+    /// Doubts hooks that stand before the shell and not before the tools for files that come with
+    /// it: what a command may not do, a file that is written may.
+    pub(super) fn doubt_shell(&mut self, card: &Card) {
+        for declared in &card.hooks.declared {
+            let with_when = declared.when.as_ref().map(|when| (when.span, &*when.expression));
+            let by_when = with_when.filter(|(_, it)| says(it, SHELL) && !says(it, WRITE));
+            let by_name = match &declared.run {
+                Run::Use { name, with, places, .. } if judges(name, with) => {
+                    let named = watched(name, with);
+                    let is_shell = |it: &&(String, &str)| it.1 == SHELL;
+                    let is_more = |it: &(String, &str)| match it.1.split_once('*') {
+                        Some((begin, _)) => WRITE.starts_with(begin),
+                        None => it.1 == WRITE,
+                    };
+                    let only = named.iter().find(is_shell).filter(|_| !named.iter().any(is_more));
+                    only.map(|(field, _)| places.find(field).unwrap_or(declared.span))
+                }
+                _ => None,
+            };
+            let Some(span) = by_name.or(by_when.map(|(span, _)| span)) else { continue };
+            let message = format!(
+                "the hook `{}` is about `{SHELL}` and not about `{WRITE}`, which `shell` brings too",
+                declared.name
+            );
+            let help = format!("let it judge `{WRITE}` as well");
+            let found = Diagnostic::new(Code::DoubtfulHook, &card.source, span, message);
+            self.report.push(found.help(help));
         }
     }
 
@@ -68,6 +102,16 @@ const WORDS: [(&str, &str); 3] = [
 
 fn in_files(message: &str) -> String {
     WORDS.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// Whether an expression has this text in it.
+fn says(expression: &str, tool: &str) -> bool {
+    ['\'', '"'].iter().any(|quote| expression.contains(&format!("{quote}{tool}{quote}")))
+}
+
+/// Whether a ready-made hook lets calls pass that it does not name.
+fn judges(name: &str, with: &Value) -> bool {
+    matches!(name, "approval" | "dry_run") || name == "permissions" && with["default"] == "allow"
 }
 
 /// The tools that a ready-made hook is about, each with where it is named.

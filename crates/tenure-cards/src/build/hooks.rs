@@ -3,6 +3,7 @@
 use super::HookCatalog;
 use super::catalog::{CatalogError, Made};
 use super::makings::Said;
+use super::results::{PassResults, ResultMode};
 use super::servers::Connections;
 use crate::card::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
@@ -128,6 +129,15 @@ impl Entries {
     pub(super) fn trim(&mut self, card: &Card) {
         let runs = "keeps the last tool calls of a turn".to_owned();
         self.of_field("trim_tool_history", card, TrimToolHistory, runs);
+    }
+
+    /// Adds what `tool_result_mode` asks for. No text of the model's is changed by it.
+    pub(super) fn results(&mut self, card: &Card, mode: ResultMode) {
+        let (runs, own) = (mode.explained().to_owned(), PassResults(mode));
+        self.of_field("request_params", card, own, runs);
+        if let Some(registration) = self.registrations.pop() {
+            self.registrations.push(registration.keeps_text());
+        }
     }
 
     /// Adds a hook that stands for a field of the card, under the field's name.

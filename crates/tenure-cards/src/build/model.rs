@@ -1,8 +1,9 @@
 //! The models that cards name.
 
-use super::agent::Workshop;
+use super::agent::{Choice, Workshop};
+use super::reference::follow;
 use super::remote;
-use crate::card::{Card, load_history};
+use crate::card::{Card, ModelFields, load_history};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{Project, Written, confine};
 use crate::source::{self, Source, Span};
@@ -92,6 +93,47 @@ impl Chosen {
     pub(super) fn local(model: Option<Arc<dyn Model>>) -> Self {
         let model = model.unwrap_or_else(|| Arc::new(Passthrough::new()));
         Self { model, remote: None }
+    }
+}
+
+impl Workshop<'_> {
+    /// The agent's model and its name: the run's before the card's, and a configuration's for a
+    /// card that names none.
+    pub(super) fn model(&mut self, card: &Card, fields: &ModelFields) -> (Arc<dyn Model>, Choice) {
+        let settings = self.settings;
+        if let Some(model) = settings.brought.get(&card.name) {
+            let text = fields.model.clone().unwrap_or_else(|| "its own".to_owned());
+            return (model.clone(), Choice { text, remote: None });
+        }
+        let (project, user) = (self.project, self.user);
+        let configs = [&project.config.models, &user.models];
+        let config = configs.into_iter().find_map(|it| it.default_model.as_ref());
+        let request = fields.request_params.model.as_deref();
+        let named = match (&settings.model, request, &fields.model, config) {
+            (Some(text), ..) => Named { text, by: By::Run },
+            (None, Some(text), ..) => Named { text, by: By::Field("request_params") },
+            (None, None, Some(text), _) => Named { text, by: By::Field("model") },
+            (None, None, None, Some(it)) => Named { text: &it.text, by: By::Config(it) },
+            (None, None, None, None) => Named { text: DEFAULT, by: By::Nobody },
+        };
+        let named = match follow(named, card, project, user) {
+            Ok(named) => named,
+            Err(found) => {
+                self.report.push(found);
+                let chosen = Chosen::local(None);
+                return (chosen.model, Choice { text: named.text.to_owned(), remote: None });
+            }
+        };
+        let before = self.report.errors();
+        let chosen = Chosen::new(&named, card, self);
+        let is_local = chosen.remote.is_none() && self.report.errors() == before;
+        if is_local && fields.api_key.is_some() {
+            let message = format!("`api_key` means nothing to the model `{}`", named.text);
+            let span = place(card, "api_key");
+            let diagnostic = Diagnostic::new(Code::MeaninglessField, &card.source, span, message);
+            self.report.push(diagnostic.help("it is kept and not used"));
+        }
+        (chosen.model, Choice { text: named.text.to_owned(), remote: chosen.remote })
     }
 }
 

@@ -181,7 +181,9 @@ fn key_of(target: &ModelTarget) -> String {
 /// Reports every alias that leads to no model.
 pub(super) fn check_aliases(loaded: &Loaded, providers: &Providers, report: &mut Report) {
     for settings in [&loaded.project.config.models, &loaded.user.models] {
-        for (name, written) in &settings.aliases {
+        // A reference is looked at where it is used: fast-agent keeps some for itself.
+        let own = settings.aliases.iter().filter(|(name, _)| !name.starts_with('$'));
+        for (name, written) in own {
             if let Err(error) = providers.resolve(name) {
                 let message = format!("the alias `{name}` leads to no model: {error}");
                 let found =

@@ -1,12 +1,36 @@
 //! Tools that a card switches on.
 
+use super::agent::Workshop;
+use super::files::{Ground, READ, ReadTextFile, WRITE, WriteTextFile};
 use super::skills::Skill;
+use crate::card::AgentCard;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tenure_core::agent::AgentBuilder;
 use tenure_core::ask::{Answer, Ask};
 use tenure_core::context::ToolCx;
 use tenure_core::tool::{Effect, Tool, ToolError, ToolOutput, ToolSpec};
+use tenure_hosts::ShellTool;
+
+impl Workshop<'_> {
+    /// Adds what `shell` gives: a shell, and tools for the files that it works on. A function of the
+    /// card's that has the name of one of these counts in its place.
+    pub(super) fn with_shell(&self, mut builder: AgentBuilder, agent: &AgentCard) -> AgentBuilder {
+        let root = self.project.root.clone();
+        let dir = agent.cwd.clone().unwrap_or_else(|| root.clone());
+        let has = |name: &str| agent.function_tools.iter().any(|it| &*it.spec.name == name);
+        builder = builder.tool(ShellTool::new(dir.clone(), self.hosts.environment.clone()));
+        let ground = Ground { root, dir };
+        if !has(READ) {
+            builder = builder.tool(ReadTextFile(ground.clone()));
+        }
+        if !has(WRITE) {
+            builder = builder.tool(WriteTextFile(ground));
+        }
+        builder
+    }
+}
 
 /// `human_input`: the model asks the person.
 pub(super) struct HumanInput;

@@ -20,7 +20,7 @@ pub struct AgentCard {
     pub skills: Skills,
     /// Whether the model may run shell commands.
     pub shell: bool,
-    /// The working directory of the shell; it exists, beneath the project.
+    /// The working directory of the shell, beneath the project; it may not be there yet.
     pub cwd: Option<PathBuf>,
     /// Whether old tool calls are dropped from the history after each turn.
     pub trim_tool_history: bool,

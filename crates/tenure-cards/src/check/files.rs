@@ -2,7 +2,7 @@
 
 use crate::card::FIELDS;
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::project::Project;
+use crate::project::{Project, is_own};
 use crate::source::{self, Document, FileKind, Source, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) fn list(folder: &Path, report: &mut Report) -> Vec<Candidate> {
     };
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| FileKind::of(path).is_some() && path.is_file())
+        .filter(|path| FileKind::of(path).is_some() && path.is_file() && !is_own(path))
         .collect();
     paths.sort();
     paths.into_iter().map(|path| Candidate { shown: shown(&path), path }).collect()

@@ -1,6 +1,7 @@
 //! Loading.
 
 use super::files::{self, Asked, Candidate, ReadFile};
+use super::home::folders_beside;
 use super::scripts::Strays;
 use super::{servers, together, variables};
 use crate::build::used_servers;
@@ -8,7 +9,7 @@ use crate::card::{
     Card, CardContext, Environ, Expansion, Secret, Secrets, looks_secret, parse_card, passwords,
 };
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::project::{ModelSettings, Project};
+use crate::project::{ModelSettings, Project, card_folders, report_stray, sibling_cards};
 use crate::python::PythonFiles;
 use crate::server::{Reach, Server};
 use crate::source::{Document, FileKind, Layout, Node, Source, Span};
@@ -185,14 +186,19 @@ impl Loaded {
     /// The card that a run without a name talks to: the one that says `default: true`, else the
     /// only one that no other names, else the first that people may talk to.
     pub fn default_card(&self) -> Option<&Card> {
-        let open = || self.cards.iter().filter(|card| !card.tool_only);
-        let named: HashSet<&str> =
-            self.cards.iter().flat_map(Card::references).map(|it| &*it.name).collect();
-        open()
-            .find(|card| card.default)
-            .or_else(|| open().find(|card| !named.contains(&*card.name)))
-            .or_else(|| open().next())
+        default_of(&self.cards)
     }
+}
+
+/// The card of these that a run without a name talks to.
+pub(super) fn default_of(cards: &[Card]) -> Option<&Card> {
+    let open = || cards.iter().filter(|card| !card.tool_only);
+    let named: HashSet<&str> =
+        cards.iter().flat_map(Card::references).map(|it| &*it.name).collect();
+    open()
+        .find(|card| card.default)
+        .or_else(|| open().find(|card| !named.contains(&*card.name)))
+        .or_else(|| open().next())
 }
 
 /// Loads a card, or every card of a folder. Executes nothing, opens no connection and never fails:
@@ -202,11 +208,17 @@ impl Loaded {
 #[doc(alias = "agent_card_loader")]
 pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
     let mut loading = CardLoader::new(path, options);
-    if path.is_dir() {
-        loading.folder(path);
-    } else {
-        loading.file(&Candidate { path: path.to_owned(), shown: path.to_owned() }, Asked::ByName);
-        loading.beside(path);
+    match (path.is_dir(), card_folders(path)) {
+        (true, Some(folders)) => loading.home(path, &folders),
+        (true, None) => {
+            loading.folder(path, &[path.to_owned()]);
+            loading.beside(path, sibling_cards(path).into_iter().collect());
+        }
+        (false, _) => {
+            let candidate = Candidate { path: path.to_owned(), shown: path.to_owned() };
+            loading.file(&candidate, Asked::ByName);
+            loading.beside(path, folders_beside(path));
+        }
     }
     loading.cards.sort_by(|a, b| a.source.path().cmp(b.source.path()));
     let mut loaded = loading.finish(path);
@@ -215,7 +227,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Loaded {
 }
 
 /// The folder that a file is in, as it is written.
-fn folder_as_written(path: &Path) -> &Path {
+pub(super) fn folder_as_written(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -244,7 +256,7 @@ pub struct CardLoader<'a> {
     /// The names that `{{name}}` and `${name}` in the instructions of the next cards may say, because
     /// whoever embeds them puts values there when their models are called.
     pub filled: Vec<String>,
-    cards: Vec<Card>,
+    pub(super) cards: Vec<Card>,
     /// Names of cards that could not be read: nobody who names them is wrong.
     broken: HashSet<Arc<str>>,
     files: HashSet<PathBuf>,
@@ -283,7 +295,7 @@ impl CardLoader<'_> {
         let candidate = Candidate { path: path.to_owned(), shown: shown.to_owned() };
         self.file(&candidate, Asked::ByName);
         let name = self.cards.get(before).map(|card| Arc::clone(&card.name));
-        self.beside(path);
+        self.beside(path, folders_beside(path));
         name
     }
 
@@ -332,13 +344,18 @@ impl CardLoader<'_> {
         loaded
     }
 
-    fn folder(&mut self, folder: &Path) {
+    /// Loads the cards in `folders`, for what was asked for.
+    pub(super) fn folder(&mut self, folder: &Path, folders: &[PathBuf]) {
         let before = self.report.errors();
-        for candidate in files::list(folder, &mut self.report) {
-            self.file(&candidate, Asked::InFolder);
+        for folder in folders {
+            report_stray(folder, &self.project, &mut self.report);
+            for candidate in files::list(folder, &mut self.report) {
+                self.file(&candidate, Asked::InFolder);
+            }
         }
         let (own, user) = (&self.project.config.models, &self.options.user.models);
-        for model in [own, user].into_iter().filter_map(|it| it.default_model.as_ref()) {
+        let models = [own, user].into_iter();
+        for model in models.flat_map(|it| it.default_model.iter().chain(it.aliases.values())) {
             self.strays.script(&model.text, &self.project.root, &self.project);
         }
         self.report.extend(self.strays.lost());
@@ -403,8 +420,9 @@ impl CardLoader<'_> {
         parsed.name
     }
 
-    /// Loads what the cards name from the files beside `path`, until nothing is missing.
-    fn beside(&mut self, path: &Path) {
+    /// Loads what the cards name from the files in `folders`, until nothing is missing. `path` is
+    /// what was asked for.
+    fn beside(&mut self, path: &Path, folders: Vec<PathBuf>) {
         let missing = |loading: &Self| -> Vec<Arc<str>> {
             let there: HashSet<&str> = loading.cards.iter().map(|card| &*card.name).collect();
             let named = loading.cards.iter().flat_map(Card::references);
@@ -413,11 +431,13 @@ impl CardLoader<'_> {
         if missing(self).is_empty() {
             return;
         }
-        let folder = folder_as_written(path);
         // The names are found without keeping what is wrong with files that nobody asked for.
         let mut names: HashMap<Arc<str>, Vec<Candidate>> = HashMap::new();
-        for mut candidate in files::list(folder, &mut Report::new()) {
-            if path.parent().is_none_or(|parent| parent.as_os_str().is_empty()) {
+        let files = folders.iter().flat_map(|it| files::list(it, &mut Report::new()));
+        for mut candidate in files.collect::<Vec<_>>() {
+            if candidate.path.parent() == Some(Path::new("."))
+                && path.parent().is_none_or(|parent| parent.as_os_str().is_empty())
+            {
                 candidate.shown = candidate.path.file_name().map(PathBuf::from).unwrap_or_default();
             }
             if let Some(name) = self.peek(&candidate) {

@@ -4,6 +4,7 @@
 //! is executed: Python is parsed, programs are looked at, addresses are not opened.
 
 mod files;
+mod home;
 mod load;
 mod scripts;
 mod servers;

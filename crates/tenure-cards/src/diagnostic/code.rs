@@ -160,6 +160,9 @@ codes! {
     UnusedHandoffs = "T0907", Warning, "a handoff means nothing: the pattern uses none, or another counts";
     StrayFile = "T0908", Warning, "a file in a workflow's folder is not read";
     DoubtfulHook = "T0909", Warning, "a hook is hardly meant as it is configured";
+    FrameworkImport = "T0910", Warning, "a Python file imports what is there only where a package is installed";
+    MissingFolder = "T0911", Warning, "a working directory is not there yet";
+    UnreadConfig = "T0912", Warning, "a configuration of fast-agent is not read";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";
     FileTwice = "T1002", Error, "a file is there twice, and only one of the two can be meant";

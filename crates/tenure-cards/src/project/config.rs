@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::hook::Limit;
+use toml::de::DeTable;
 
 /// What `tenure.toml` says.
 ///
@@ -127,38 +128,58 @@ pub(super) fn read(
     here: Option<&Path>,
     report: &mut Report,
 ) -> (ProjectConfig, Option<Arc<str>>) {
-    if file.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
-        // Nothing of what it leads to is read, so nothing of it is shown.
-        let source = Arc::new(Source::new(shown(file, here), ""));
-        let message = "tenure.toml is a link that leads out of the project";
-        let diagnostic = Diagnostic::new(Code::LinkOutsideProject, &source, Span::at(0), message);
-        report.push(diagnostic.help("put the file itself into the project"));
+    if !stays_inside(root, file, here, report) {
         return (ProjectConfig::default(), None);
     }
     let Some(source) = source::read(file, shown(file, here), report) else {
         return (ProjectConfig::default(), None);
     };
     let text = source.shared_text();
-    let config = parse(&source, root, report);
-    (config, Some(text))
+    let table = Settings { source: &source, report }.parse(source.text());
+    let config = table.map(|table| parse(&source, root, table.get_ref(), report));
+    (config.unwrap_or_default(), Some(text))
 }
 
-fn parse(source: &Arc<Source>, folder: &Path, report: &mut Report) -> ProjectConfig {
+/// Whether the file is one of the project's own; a link that leads out of it is refused.
+pub(super) fn stays_inside(
+    root: &Path,
+    file: &Path,
+    here: Option<&Path>,
+    report: &mut Report,
+) -> bool {
+    if file.canonicalize().is_ok_and(|real| !real.starts_with(root)) {
+        // Nothing of what it leads to is read, so nothing of it is shown.
+        let source = Arc::new(Source::new(shown(file, here), ""));
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let message = format!("{name} is a link that leads out of the project");
+        let diagnostic = Diagnostic::new(Code::LinkOutsideProject, &source, Span::at(0), message);
+        report.push(diagnostic.help("put the file itself into the project"));
+        return false;
+    }
+    true
+}
+
+/// Reads the tables, whose places are in `source`.
+pub(super) fn parse(
+    source: &Arc<Source>,
+    folder: &Path,
+    root: &DeTable<'_>,
+    report: &mut Report,
+) -> ProjectConfig {
     let mut reader = Settings { source, report };
     let mut config = ProjectConfig::default();
-    let Some(root) = reader.parse(source.text()) else { return config };
-    reader.only(root.get_ref(), "tenure.toml", TABLES);
-    config.models = models::read(&mut reader, root.get_ref(), &Owner::Project);
-    config.servers = servers::read(&mut reader, root.get_ref(), folder);
-    if let Some(hooks) = reader.table(root.get_ref(), "hooks") {
+    reader.only(root, "tenure.toml", TABLES);
+    config.models = models::read(&mut reader, root, &Owner::Project);
+    config.servers = servers::read(&mut reader, root, folder);
+    if let Some(hooks) = reader.table(root, "hooks") {
         reader.only(hooks, "[hooks]", &["env"]);
         config.hook_env = reader.names(hooks, "hooks.env", "env");
     }
-    if let Some(python) = reader.table(root.get_ref(), "python") {
+    if let Some(python) = reader.table(root, "python") {
         reader.only(python, "[python]", &["interpreter"]);
         config.interpreter = reader.program(python, "python.interpreter", "interpreter", folder);
     }
-    if let Some(limits) = reader.table(root.get_ref(), "limits") {
+    if let Some(limits) = reader.table(root, "limits") {
         reader.only(limits, "[limits]", LIMITS);
         config.hook_limit = reader.limit(limits, "limits", "hook");
         config.end_limit = reader.limit(limits, "limits", "end");
@@ -167,8 +188,8 @@ fn parse(source: &Arc<Source>, folder: &Path, report: &mut Report) -> ProjectCon
         config.model_limit = reader.limit(limits, "limits", "model");
         config.tool_limit = reader.limit(limits, "limits", "tool");
     }
-    config.databases = databases::read(&mut reader, root.get_ref(), folder);
-    config.context = databases::read_context(&mut reader, root.get_ref(), folder);
-    config.store = store::read(&mut reader, root.get_ref(), folder);
+    config.databases = databases::read(&mut reader, root, folder);
+    config.context = databases::read_context(&mut reader, root, folder);
+    config.store = store::read(&mut reader, root, folder);
     config
 }

@@ -3,6 +3,7 @@
 mod config;
 mod confine;
 mod databases;
+mod fast_agent;
 mod models;
 mod reader;
 mod servers;
@@ -11,8 +12,12 @@ mod store;
 pub use config::{ContextSettings, ProjectConfig};
 pub(crate) use confine::plain;
 pub use confine::{ConfineError, confine, confine_new};
+pub use fast_agent::{Conversion, FastAgentConfig, convert};
+pub(crate) use fast_agent::{TOOL_CARDS, card_folders, is_own, report_stray, sibling_cards};
 pub use models::ModelSettings;
-pub(crate) use models::{ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, read as read_models};
+pub(crate) use models::{
+    ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, SYSTEM_DEFAULT, read as read_models,
+};
 pub use reader::Written;
 pub(crate) use reader::{Settings, url_problem};
 pub use store::{Durability, OnMessage, OnStart, StoreSettings};
@@ -30,16 +35,20 @@ pub const CONFIG_FILE: &str = "tenure.toml";
 pub struct Project {
     /// The folder, absolute and with its links resolved.
     pub root: PathBuf,
-    /// What `tenure.toml` says; the defaults if there is none.
+    /// What `tenure.toml` says, or in its place the configuration of fast-agent; the defaults if
+    /// there is neither.
     pub config: ProjectConfig,
     /// The text of `tenure.toml`, if there is one.
     pub config_text: Option<Arc<str>>,
+    /// The configuration of fast-agent, if it counts.
+    pub fast_agent: Option<FastAgentConfig>,
     pub(crate) report: Report,
 }
 
 impl Project {
-    /// The project that `path` belongs to: the nearest folder upward with a `tenure.toml`, else the
-    /// working directory if it holds the path, else the path's folder.
+    /// The project that `path` belongs to: the nearest folder upward with a `tenure.toml`; else,
+    /// within the working directory, the nearest one with files of fast-agent; else the working
+    /// directory if it holds the path, else the path's folder.
     ///
     /// What is wrong with the configuration is in [`Project::report`].
     pub fn find(path: &Path) -> Self {
@@ -51,12 +60,18 @@ impl Project {
                 return Self::configured(dir.to_owned(), &file, here.as_deref());
             }
         }
-        let here = here.and_then(|here| here.canonicalize().ok());
-        let root = match here {
+        let outermost = match here.as_ref().and_then(|here| here.canonicalize().ok()) {
             Some(here) if start.starts_with(&here) => here,
-            _ => start,
+            _ => start.clone(),
         };
-        Self { root, config: ProjectConfig::default(), config_text: None, report: Report::new() }
+        let workspace = fast_agent::workspace(&start, &outermost);
+        let mut report = Report::new();
+        let (config, fast_agent) = match &workspace {
+            Some(root) => fast_agent::read(root, here.as_deref(), &mut report),
+            None => (ProjectConfig::default(), None),
+        };
+        let root = workspace.unwrap_or(outermost);
+        Self { root, config, config_text: None, fast_agent, report }
     }
 
     /// What is wrong with `tenure.toml`.
@@ -87,7 +102,8 @@ impl Project {
     fn configured(root: PathBuf, file: &Path, here: Option<&Path>) -> Self {
         let mut report = Report::new();
         let (config, config_text) = config::read(&root, file, here, &mut report);
-        Self { root, config, config_text, report }
+        fast_agent::report_unread(&root, here, &mut report);
+        Self { root, config, config_text, fast_agent: None, report }
     }
 }
 

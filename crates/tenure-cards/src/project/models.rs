@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use tenure_models::provider::{Authority, KeySource, Price, ProviderConfig, ProviderEntry, Wire};
 use toml::de::DeTable;
 
+/// The reference to the model of cards that name none.
+pub(crate) const SYSTEM_DEFAULT: &str = "$system.default";
 pub(crate) const DEFAULT_MODEL: &str = "default_model";
 pub(crate) const PROVIDERS: &str = "providers";
 pub(crate) const ALIASES: &str = "aliases";
@@ -56,7 +58,17 @@ impl ModelSettings {
             config.aliases.extend(aliases.map(|(name, it)| (name.clone(), it.text.clone())));
             config.prices.extend(settings.prices.iter().map(|(name, it)| (name.clone(), *it)));
         }
+        if let Some(default) = Self::default_of(project, user) {
+            config.aliases.entry(SYSTEM_DEFAULT.to_owned()).or_insert(default.text.clone());
+        }
         config
+    }
+
+    /// The model of agents whose cards name none, or say `$system.default`: the project's, else the
+    /// user's.
+    pub(crate) fn default_of<'a>(project: &'a Self, user: &'a Self) -> Option<&'a Written> {
+        let said = [project, user].into_iter().filter_map(|it| it.default_model.as_ref());
+        said.into_iter().find(|it| it.text != SYSTEM_DEFAULT)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finding the function that a spec names.
 
+use super::frameworks::unsatisfied;
 use super::module::{Binding, Function, Module};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
@@ -121,8 +122,8 @@ impl PythonFiles {
                 outcome
             }
         };
-        let module = match &*outcome {
-            Outcome::Module { module, .. } => module,
+        let (module, source) = match &*outcome {
+            Outcome::Module { module, source } => (module, source),
             Outcome::Broken { line } => {
                 let at = line.map(|line| format!(" at line {line}")).unwrap_or_default();
                 return Err(FindError {
@@ -141,6 +142,10 @@ impl PythonFiles {
             }
         };
         if module.function(name).is_some() {
+            for import in module.imports.iter().filter(|it| it.runs_for(name)) {
+                let found = unsatisfied(import, &module.file, source, origin.project);
+                found.into_iter().for_each(|found| report.push(found));
+            }
             return Ok(Found { outcome, name: name.to_owned() });
         }
         Err(absent(module, path, name))

@@ -9,6 +9,8 @@ mod docstring;
 mod effect;
 mod files;
 mod fit;
+mod frameworks;
+mod imports;
 mod module;
 mod schema;
 mod tool;

@@ -2,6 +2,7 @@
 
 use super::bound::{Nesting, nesting};
 use super::effect::{Decorator, decorators};
+use super::imports::{Import, imports};
 use crate::source::Span;
 use rustpython_ruff_python_ast as ast;
 use rustpython_ruff_python_ast::{Expr, Stmt};
@@ -18,6 +19,8 @@ const STACK: usize = 256 << 20;
 pub(crate) struct Module {
     /// The file as a worker runs it.
     pub(crate) file: Arc<PythonFile>,
+    /// What it imports and cannot do without.
+    pub(crate) imports: Vec<Import>,
     names: HashMap<String, Binding>,
 }
 
@@ -87,7 +90,7 @@ impl Module {
     /// Parses `file`. Nothing is run.
     pub(crate) fn parse(file: Arc<PythonFile>) -> Result<Self, SyntaxProblem> {
         let source = file.source();
-        let body = match nesting(source) {
+        let (names, imports) = match nesting(source) {
             Nesting::Shallow => collect(source),
             Nesting::Deep => std::thread::scope(|scope| {
                 let thread = std::thread::Builder::new().stack_size(STACK);
@@ -103,7 +106,7 @@ impl Module {
                 Err(SyntaxProblem { span: Span::at(0), message: "it is nested too deeply".into() })
             }
         }?;
-        Ok(Self { file, names: body })
+        Ok(Self { file, imports, names })
     }
 
     /// What `name` is bound to.
@@ -169,20 +172,22 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-fn collect(source: &str) -> Result<HashMap<String, Binding>, SyntaxProblem> {
+fn collect(source: &str) -> Result<(HashMap<String, Binding>, Vec<Import>), SyntaxProblem> {
     let parsed = parse_module(source).map_err(|problem| SyntaxProblem {
         span: span(problem.location),
         message: problem.error.to_string(),
     })?;
+    let body = parsed.into_syntax().body;
+    let imports = imports(&body);
     let mut names = HashMap::new();
-    block(parsed.into_syntax().body, Place::Top, &mut names);
+    block(body, Place::Top, &mut names);
     for binding in names.values_mut() {
         if let Binding::Function(function) = binding {
             let text = source.get(function.range.range()).unwrap_or_default();
             function.mentions_next = words(text).any(|word| word == "next");
         }
     }
-    Ok(names)
+    Ok((names, imports))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::Sources;
 use crate::card::{Card, CardKind, Skills, included};
 use crate::check::Loaded;
 use crate::hook::Run;
-use crate::project::{CONFIG_FILE, plain};
+use crate::project::{CONFIG_FILE, card_folders, plain};
 use crate::source::{Node, Value};
 use crate::trust::{ItemKind, inventory};
 use std::collections::BTreeSet;
@@ -25,15 +25,16 @@ impl Sources {
         let root = loaded.project.root.clone();
         let mut found = Self { root: root.clone(), ..Self::default() };
         found.insert(root.join(CONFIG_FILE));
+        found.extend_models(loaded);
         let asked = absolute(&loaded.asked);
         if asked.is_dir() {
             found.insert(asked.join(CONFIG_FILE));
-            found.cards = Some(asked);
+            found.cards = card_folders(&asked).map_or_else(|| [asked].into(), BTreeSet::from);
         } else {
             found.insert(&asked);
             found.extend_links(&asked);
             if is_incomplete(loaded) {
-                found.cards = asked.parent().map(Path::to_owned);
+                found.cards = asked.parent().map(Path::to_owned).into_iter().collect();
             }
         }
         for card in &loaded.cards {
@@ -52,6 +53,20 @@ impl Sources {
             self.insert(file);
         }
         self
+    }
+
+    /// The configuration of fast-agent, and the scripts that a configuration names.
+    fn extend_models(&mut self, loaded: &Loaded) {
+        let project = &loaded.project;
+        if let Some(config) = &project.fast_agent {
+            self.insert(&config.file);
+        }
+        let models = &project.config.models;
+        for model in models.default_model.iter().chain(models.aliases.values()) {
+            if let Some(path) = model.text.strip_prefix("script:") {
+                self.insert(plain(&project.root.join(path.trim())));
+            }
+        }
     }
 
     fn card(&mut self, card: &Card) {

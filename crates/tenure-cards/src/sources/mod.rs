@@ -29,8 +29,8 @@ pub struct Sources {
     root: PathBuf,
     /// By file, there or not: the agents that it matters to. None named means all of them.
     files: BTreeMap<PathBuf, BTreeSet<Arc<str>>>,
-    /// The folder of which every card counts.
-    cards: Option<PathBuf>,
+    /// The folders of which every card counts.
+    cards: BTreeSet<PathBuf>,
     /// Folders that Python imports from.
     python: BTreeSet<PathBuf>,
     /// The agents that run Python.
@@ -47,7 +47,7 @@ impl Sources {
         for (file, agents) in other.files {
             self.files.entry(file).or_default().extend(agents);
         }
-        self.cards = self.cards.take().or(other.cards);
+        self.cards.extend(other.cards);
         self.python.extend(other.python);
         self.pythonic.extend(other.pythonic);
         for (folder, agents) in other.skills {
@@ -102,7 +102,10 @@ impl Sources {
 
     /// Whether a file counts, there or not.
     fn counts(&self, file: &Path) -> bool {
-        let is_card = || self.cards.as_deref() == file.parent() && FileKind::of(file).is_some();
+        let is_card = || {
+            let is_in = file.parent().is_some_and(|folder| self.cards.contains(folder));
+            is_in && FileKind::of(file).is_some()
+        };
         let is_skill = || {
             let folder = file.parent();
             let mut above = folder.into_iter().chain(folder.and_then(Path::parent));

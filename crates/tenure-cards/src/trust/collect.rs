@@ -128,6 +128,7 @@ impl Collector<'_> {
             }
             let permissions = [
                 (agent.shell, "shell: the model may run any command, as you"),
+                (agent.shell, "shell: the model may read and write files of the project"),
                 (agent.subagents == Some(true), "subagents: the model may start helpers"),
             ];
             for (given, what) in permissions {
@@ -237,6 +238,11 @@ impl Collector<'_> {
             if let Some(text) = &self.project.config_text {
                 let sha256 = sha256_hex(text.as_bytes());
                 self.push(ItemKind::Config, CONFIG_FILE.into(), Some(sha256), Vec::new());
+            }
+            if let Some(config) = &self.project.fast_agent {
+                let sha256 = sha256_hex(config.text.as_bytes());
+                let what = self.project.relative(&config.file);
+                self.push(ItemKind::Config, what, Some(sha256), Vec::new());
             }
         }
         Inventory::new(self.items)

@@ -155,7 +155,7 @@ async fn a_subagent_is_the_same_agent_without_hooks_but_with_the_guards() {
     assert_eq!(said.as_deref(), Ok("it says told guarded in a.subagent"));
     assert_eq!(project.log(), ["start a", "stop a"], "its own start and stop are not the helper's");
     let explanation = project.team().explain("a").expect("it is there");
-    assert_eq!(explanation.tools, ["execute", "subagent"]);
+    assert_eq!(explanation.tools, ["execute", "read_text_file", "write_text_file", "subagent"]);
 }
 
 #[tokio::test]

@@ -35,8 +35,8 @@ fn what_this_release_cannot_do_is_refused_by_name() {
         ),
         ("harness_tools: true", "T0701 3 `harness_tools` cannot be run yet"),
         (
-            "request_params: { tool_result_mode: passthrough }",
-            "T0701 3 `tool_result_mode: passthrough` cannot be run yet",
+            "request_params: { tool_result_mode: passthrough }\nhistory_merge_target: orchestrator",
+            "T0701 3 results cannot be passed through behind which the conversations of children stand",
         ),
         ("model: script:gone.yml", "T0703 3 the script `gone.yml` is not there"),
         ("model: script:../x.yml", "T0703 3 the script `../x.yml` is outside of the project"),
@@ -189,7 +189,7 @@ fn a_hook_that_is_hardly_meant_so_is_doubted() {
     };
     assert_eq!(
         doubts(
-            "  - { use: approval, with: { tools: { delte: true, execute: true, 'del*': true } } }\n  \
+            "  - { use: approval, with: { tools: { delte: true, execute: true, write_text_file: true, 'del*': true } } }\n  \
              - { use: permissions, with: { rules: [{ deny: shel }, { allow: '*' }] } }\n"
         ),
         [about("delte", "approval", 6), about("shel", "permissions", 7)]
@@ -197,7 +197,21 @@ fn a_hook_that_is_hardly_meant_so_is_doubted() {
     let open = doubts("  - { use: dry_run, policy: continue }\n");
     assert_eq!(open.len(), 1, "{open:?}");
     assert!(open[0].contains("fail open"), "{open:?}");
-    assert!(doubts("  - { use: dry_run, with: { tools: [execute] } }\n").is_empty());
+    for tools in ["execute, write_text_file", "execute, 'write_*'", "write_text_file"] {
+        let hook = format!("  - {{ use: dry_run, with: {{ tools: [{tools}] }} }}\n");
+        assert!(doubts(&hook).is_empty(), "{tools}");
+    }
+    // What a shell brings beside commands is easily left out.
+    let alone = "is about `execute` and not about `write_text_file`, which `shell` brings too";
+    for hook in [
+        "{ use: dry_run, with: { tools: [execute] } }",
+        "{ use: permissions, with: { rules: [{ ask: execute }], default: allow } }",
+        "{ on: wrap_tool_call, run: [echo, x], name: own, when: \"tool.name == 'execute'\" }",
+    ] {
+        let found = doubts(&format!("  - {hook}\n"));
+        assert!(found.len() == 1 && found[0].contains(alone), "{hook}: {found:?}");
+    }
+    assert!(doubts("  - { use: permissions, with: { rules: [{ ask: execute }] } }\n").is_empty());
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn everything_that_would_run_is_there_once_with_its_hash_and_its_uses() {
             "importable file: hooks/deep/c.py (hashed) []",
             "command: sh ./check.sh --strict [a: before_agent]",
             "file of a command: cards/check.sh (hashed) [a: before_agent]",
+            "permission: shell: the model may read and write files of the project [a]",
             "permission: shell: the model may run any command, as you [a]",
             "environment variable: DATABASE_URL []",
             "configuration: tenure.toml (hashed) []",

@@ -69,6 +69,8 @@ x
             ("execute", Effect::AtMostOnce),
             ("imported", Effect::Keyed),
             ("plain", Effect::AtMostOnce),
+            ("read_text_file", Effect::Idempotent),
+            ("write_text_file", Effect::Idempotent),
         ]
     );
     assert!(explanation.tools.iter().any(|tool| tool == "agent__b"), "{:?}", explanation.tools);

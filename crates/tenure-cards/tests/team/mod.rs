@@ -6,6 +6,7 @@ mod choice;
 mod code;
 mod conversation;
 mod examples;
+mod fast_agent;
 mod hooks;
 mod life;
 mod models;

@@ -103,6 +103,7 @@ Examples:
   tenure init approval                 the template `approval` in ./approval
   tenure init bots --template team     the template `team` in ./bots
   tenure init workflow                 several agents in one chat, in ./workflow
+  tenure init --from fast-agent        a tenure.toml for the project in this folder
 
 What it writes is trusted from the start, because you asked for it. Nothing is overwritten.";
 

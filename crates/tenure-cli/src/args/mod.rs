@@ -283,6 +283,16 @@ pub(crate) struct Init {
     /// What to write. Without it, the template that the folder is named after, else `hello`.
     #[arg(long, value_enum)]
     pub(crate) template: Option<Template>,
+    /// Write a tenure.toml for a project of another framework, in its folder or in this one.
+    #[arg(long, value_enum, value_name = "FRAMEWORK", conflicts_with = "template")]
+    pub(crate) from: Option<Framework>,
+}
+
+/// The frameworks whose configuration `init` can convert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Framework {
+    /// fast-agent.yaml or fastagent.config.yaml, in the folder or in its .fast-agent.
+    FastAgent,
 }
 
 /// What `init` can write.

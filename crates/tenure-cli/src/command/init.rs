@@ -1,9 +1,10 @@
 //! `tenure init`.
 
+use super::convert;
 use super::files;
 use super::project::complain_about;
 use super::whole::Whole;
-use crate::args::{Init, Template};
+use crate::args::{Framework, Init, Template};
 use crate::exit::{Exit, Stop};
 use crate::terminal::style::{BOLD, DIM, GOOD, WARN, paint};
 use crate::terminal::text::{for_shell, plural};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 use tenure_cards::trust::sha256_hex;
 
 pub(super) fn run(args: &Init) -> Result<Exit> {
+    if let Some(Framework::FastAgent) = args.from {
+        return convert::run(args.dir.as_deref().unwrap_or(Path::new(".")));
+    }
     let template = args.template.unwrap_or_else(|| named_after(args.dir.as_deref()));
     let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from(template.name()));
     let files = template.files();

@@ -64,3 +64,38 @@ fn what_was_in_the_folder_before_is_not_trusted_along() {
     sandbox.run(&["run", "hello", "--agent", "foreign", "-m", "hi"]).exits(4);
     assert!(!sandbox.store().exists());
 }
+
+#[test]
+fn the_configuration_of_fast_agent_becomes_a_tenure_toml() {
+    let config = "default_model: $system.fast
+model_references: { system: { fast: passthrough } }
+generic: { base_url: 'http://127.0.0.1:8080/v1', api_key: sk-in-clear }
+mcp:
+  servers:
+    web: { url: 'https://example.com/mcp', headers: { X-Token: '${WEB_TOKEN}' }, roots: [] }
+logger: { type: none }
+";
+    let card = "---\nname: dev\nservers: [web]\n---\nYou.\n";
+    let sandbox = Sandbox::with(&[("dev/fastagent.config.yaml", config), ("dev/dev.md", card)]);
+    let made = sandbox.run(&["init", "dev", "--from", "fast-agent"]).exits(0);
+    let made = made.prints("Created").prints("[mcp.servers.web]").prints("3 settings left out");
+    for left in ["`generic.api_key` is not read", "`mcp.servers.web.roots` means", "`logger` means"]
+    {
+        assert!(made.stderr.contains(left), "{made}");
+    }
+    assert!(!made.to_string().contains("sk-in-clear"), "{made}");
+    assert_eq!(
+        sandbox.read("dev/tenure.toml"),
+        "default_model = \"$system.fast\"\n\n[aliases]\n\"$system.fast\" = \"passthrough\"\n\n\
+         [mcp.servers.web]\nurl = \"https://example.com/mcp\"\n\n\
+         [mcp.servers.web.headers]\nX-Token = \"${WEB_TOKEN}\"\n\n\
+         [providers.generic]\nbase_url = \"http://127.0.0.1:8080/v1\"\n"
+    );
+    sandbox.run(&["check", "dev"]).exits(0).prints("T0912");
+    sandbox.run(&["init", "dev", "--from", "fast-agent"]).exits(2).says("nothing is overwritten");
+
+    let sandbox = Sandbox::with(&[("dev/fastagent.config.yaml", "mcp: { servers: { a: {} } }\n")]);
+    sandbox.run(&["init", "dev", "--from", "fast-agent"]).exits(3).says("T0605");
+    assert!(!sandbox.path("dev/tenure.toml").exists());
+    sandbox.run(&["init", "--from", "fast-agent"]).exits(2).says("no fast-agent.yaml");
+}

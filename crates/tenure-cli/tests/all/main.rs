@@ -9,6 +9,7 @@ mod check;
 mod demo;
 mod documents;
 mod explain;
+mod fast_agent;
 mod filters;
 mod flows;
 mod help;

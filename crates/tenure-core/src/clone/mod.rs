@@ -6,6 +6,7 @@
 
 mod options;
 mod spawn;
+mod told;
 mod tool;
 
 pub use options::{ChildOptions, HistoryIn, HistoryOut};

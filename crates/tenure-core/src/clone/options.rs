@@ -50,8 +50,11 @@ pub struct ChildOptions {
     /// What a clone knows with [`HistoryIn::Given`].
     pub given: History,
     /// The JSON Schema of the tool's arguments. Without one there is a single `message`; with one
-    /// the clone is told the arguments as JSON.
+    /// the clone is told the arguments as JSON, unless `message` is the only one.
     pub parameters: Option<Value>,
+    /// Arguments that the clone is not told: they are in its state when it starts, each under its
+    /// name behind a `_`.
+    pub state_arguments: Vec<Arc<str>>,
 }
 
 impl ChildOptions {
@@ -102,6 +105,13 @@ impl ChildOptions {
     #[must_use]
     pub fn parameters(mut self, schema: Value) -> Self {
         self.parameters = Some(schema);
+        self
+    }
+
+    /// Puts an argument into the clone's state, under its name behind a `_`, instead of telling it.
+    #[must_use]
+    pub fn state_argument(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.state_arguments.push(name.into());
         self
     }
 

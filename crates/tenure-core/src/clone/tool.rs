@@ -218,16 +218,7 @@ impl Tool for AgentTool {
     }
 
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
-        let message = match &arguments["message"] {
-            _ if self.options.parameters.is_some() => arguments.to_string(),
-            Value::String(message) => message.clone(),
-            Value::Null => return Err(ToolError::new("argument `message` is missing")),
-            other => {
-                return Err(ToolError::new(format!(
-                    "argument `message` must be a string, but it is {other}"
-                )));
-            }
-        };
+        let message = self.options.told(arguments)?;
         let _permit = match self.permit(&cx).await {
             Ok(permit) => permit,
             Err(_) => return Ok(cancelled()),
@@ -243,6 +234,10 @@ impl Tool for AgentTool {
         if let Some(steps) = &steps {
             // It is new: nobody has recorded it elsewhere.
             let _ = clone.record(steps);
+        }
+        let kept: Vec<_> = self.options.kept(arguments).collect();
+        if !kept.is_empty() {
+            clone.inner().write_state(kept).map_err(ToolError::new)?;
         }
         if let Some(turn) = cx.site.turn {
             turn.adopt(clone.inner());

@@ -13,7 +13,7 @@ use crate::kernel::{Around, Bounded, Clocks, Kind, Leaf, Site, ToolKind, caught}
 use crate::message::{Message, ToolCall, ToolResult, ToolStatus};
 use crate::phase::Phase;
 use crate::tool::{ToolError, ToolOutput, ToolRequest};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -262,8 +262,20 @@ fn prepare(tools: &ToolSet, call: &ToolCall, index: usize) -> Result<ToolRequest
     let arguments = if call.arguments.bytes().all(|byte| byte.is_ascii_whitespace()) {
         Value::Object(Map::new())
     } else {
-        serde_json::from_str(&call.arguments)
-            .map_err(|error| format!("the arguments of `{}` are not JSON: {error}", call.name))?
+        match serde_json::from_str(&call.arguments) {
+            Ok(Value::String(text)) if is_agent(tools, tool) => message(&text),
+            Ok(arguments) => arguments,
+            // What begins like JSON was to be JSON, and has been cut off or is wrong.
+            Err(_)
+                if is_agent(tools, tool)
+                    && !call.arguments.trim_start().starts_with(['{', '[']) =>
+            {
+                message(&call.arguments)
+            }
+            Err(error) => {
+                return Err(format!("the arguments of `{}` are not JSON: {error}", call.name));
+            }
+        }
     };
     if !arguments.is_object() {
         return Err(format!(
@@ -273,6 +285,15 @@ fn prepare(tools: &ToolSet, call: &ToolCall, index: usize) -> Result<ToolRequest
         ));
     }
     Ok(ToolRequest { id: call.id.clone(), arguments, name: call.name.clone(), index, tool })
+}
+
+fn is_agent(tools: &ToolSet, place: usize) -> bool {
+    tools.at(place).0.is_composite()
+}
+
+/// What is said to an agent without any form: a model that delegates may write the task alone.
+fn message(text: &str) -> Value {
+    json!({ "message": text })
 }
 
 fn kind_of(value: &Value) -> &'static str {

@@ -42,6 +42,7 @@ pub use keeper::WorkerKeeper;
 pub use lifecycle_tool::PythonLifecycleTool;
 pub use message_hooks::{MessageHookKind, PythonMessageHook};
 pub use raised::PythonError;
+pub use source::STAND_INS;
 pub use tool::PythonTool;
 pub use tool_hooks::{ToolHooks, ToolHooksAdapter};
 

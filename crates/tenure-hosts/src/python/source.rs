@@ -29,9 +29,16 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/replies.py"),
     include_str!("worker/messages.py"),
     include_str!("worker/tool_hooks.py"),
+    include_str!("worker/stand_ins.py"),
     include_str!("worker/workflow.py"),
     include_str!("worker/main.py"),
 );
+
+macro_rules! stand_in {
+    ($name:literal, $path:literal) => {
+        ($name, include_str!(concat!("../../../../python/stand_ins/", $path, ".py")))
+    };
+}
 
 /// The package that hooks import: its modules by name, each behind those that it imports.
 pub(super) const PACKAGE: [(&str, &str); 5] = [
@@ -40,4 +47,35 @@ pub(super) const PACKAGE: [(&str, &str); 5] = [
     ("tenure.tools", include_str!("../../../../python/tenure/tools.py")),
     ("tenure.contexts", include_str!("../../../../python/tenure/contexts.py")),
     ("tenure", include_str!("../../../../python/tenure/__init__.py")),
+];
+
+/// The modules that stand in for those of frameworks which are not installed, by name.
+///
+/// Sources that were written for fast-agent import these. A worker imports them lazily, and only
+/// where the package itself is not in its environment; `tenure check` reads them to know which
+/// imports they can satisfy.
+pub const STAND_INS: &[(&str, &str)] = &[
+    stand_in!("fast_agent", "fast_agent/__init__"),
+    stand_in!("fast_agent.agents.agent_types", "fast_agent/agents/agent_types"),
+    stand_in!("fast_agent.constants", "fast_agent/constants"),
+    stand_in!("fast_agent.context", "fast_agent/context"),
+    stand_in!("fast_agent.core.exceptions", "fast_agent/core/exceptions"),
+    stand_in!("fast_agent.core.logging.logger", "fast_agent/core/logging/logger"),
+    stand_in!("fast_agent.hooks", "fast_agent/hooks/__init__"),
+    stand_in!("fast_agent.hooks.history_trimmer", "fast_agent/hooks/history_trimmer"),
+    stand_in!("fast_agent.hooks.hook_context", "fast_agent/hooks/hook_context"),
+    stand_in!("fast_agent.hooks.hook_messages", "fast_agent/hooks/hook_messages"),
+    stand_in!("fast_agent.hooks.lifecycle_hook_context", "fast_agent/hooks/lifecycle_hook_context"),
+    stand_in!("fast_agent.hooks.lifecycle_hook_types", "fast_agent/hooks/lifecycle_hook_types"),
+    stand_in!("fast_agent.interfaces", "fast_agent/interfaces"),
+    stand_in!("fast_agent.llm.request_params", "fast_agent/llm/request_params"),
+    stand_in!("fast_agent.mcp.helpers.content_helpers", "fast_agent/mcp/helpers/content_helpers"),
+    stand_in!("fast_agent.mcp.prompt_message_extended", "fast_agent/mcp/prompt_message_extended"),
+    stand_in!("fast_agent.mcp.prompt_serialization", "fast_agent/mcp/prompt_serialization"),
+    stand_in!("fast_agent.types", "fast_agent/types/__init__"),
+    stand_in!("fast_agent.types.conversation_summary", "fast_agent/types/conversation_summary"),
+    stand_in!("fast_agent.types.llm_stop_reason", "fast_agent/types/llm_stop_reason"),
+    stand_in!("mcp", "mcp/__init__"),
+    stand_in!("mcp.types", "mcp/types"),
+    stand_in!("mcp_types", "mcp_types/__init__"),
 ];

@@ -3,7 +3,7 @@
 use super::control::{Control, hear};
 use super::frame::{self, Heard, Inbox};
 use super::life::{AFTERMATH, End, Life, listen, reap};
-use super::source::{BOOTSTRAP, PACKAGE, WORKER};
+use super::source::{BOOTSTRAP, PACKAGE, STAND_INS, WORKER};
 use super::worker::{FAREWELL, Worker};
 use super::{Interpreter, PythonConfig};
 use serde_json::json;
@@ -87,7 +87,8 @@ async fn is_ready(control: &Control, inbox: &mut Inbox<OwnedReadHalf>, life: &Li
     let start = frame::open(&mut boot);
     boot.extend_from_slice(WORKER.as_bytes());
     frame::seal(&mut boot, start);
-    frame::push(&mut boot, &json!(PACKAGE));
+    let package: Vec<_> = PACKAGE.iter().chain(STAND_INS).collect();
+    frame::push(&mut boot, &json!(package));
     // A process that does not read it has ended, and says so below.
     let _ = control.send(&boot).await;
     let first = inbox.next().await;

@@ -140,14 +140,21 @@ fn cwd(tree: &Node, reader: &mut Reader<'_>, project: &Project) -> Option<PathBu
             if problem.code == Code::OutsideProject {
                 problem.help = "name a folder beneath the project's folder".into();
             }
-            if problem.code == Code::PythonFileMissing {
-                problem.code = Code::BadFolder;
+            // A folder that is not there may be made by the time that it is needed.
+            let later = match problem.code {
+                Code::PythonFileMissing => project.confine_new(&project.root, Path::new(text)).ok(),
+                _ => None,
+            };
+            if later.is_some() {
+                problem.code = Code::MissingFolder;
                 problem.message = format!("`cwd` is `{text}`, which is not there");
                 problem.help =
-                    "it starts from the project's folder; create it, or correct it".into();
+                    "it starts from the project's folder; create it before the shell is \
+                                used, or correct it"
+                        .into();
             }
             reader.problem_help(problem.code, node.span, problem.message, problem.help);
-            None
+            later
         }
     }
 }

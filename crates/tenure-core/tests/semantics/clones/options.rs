@@ -247,3 +247,47 @@ async fn a_child_gets_a_context_whose_parent_is_the_parents() {
     parent.request("go").context(ExecutionContext::new("trace-7")).run().await.unwrap();
     assert_eq!(seen.take(), [r#"trace-7 Some("trace-7")"#]);
 }
+
+#[tokio::test]
+async fn a_model_may_say_the_task_alone_to_an_agent() {
+    let child = child(script([])).blueprint().unwrap();
+    for (name, arguments, status) in [
+        ("agent__child", "find it", ToolStatus::Ok),
+        ("agent__child", "\"find it\"", ToolStatus::Ok),
+        ("agent__child", "{\"task\": \"find it\"}", ToolStatus::Ok),
+        // What was cut off in the middle is not a task.
+        ("agent__child", "{\"message\": \"find", ToolStatus::Error),
+        ("agent__child", "[1]", ToolStatus::Error),
+        ("look", "find it", ToolStatus::Error),
+        ("look", "\"find it\"", ToolStatus::Error),
+    ] {
+        let call = ToolCall::new("c1", name, arguments);
+        let builder = Agent::builder("parent").model(script([Reply::Call(vec![call])]));
+        let builder = builder.agent_tool(&child).tool(ok_tool("look"));
+        let report = started(builder).await.run("go").await.unwrap();
+        assert_eq!(results(report.history())[0].status, status, "{name} {arguments}");
+    }
+}
+
+#[tokio::test]
+async fn an_argument_for_the_state_is_there_when_the_clone_starts_and_is_not_told() {
+    let log = Log::default();
+    let seen = log.clone();
+    let child = child(script([]))
+        .with_lifecycle(hook::before_agent(move |cx, input| {
+            seen.add(format!("{} {:?}", input.text, cx.state("_mode")));
+            Box::pin(async { Ok(Flow::Continue) })
+        }))
+        .blueprint()
+        .unwrap();
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": { "message": { "type": "string" }, "mode": { "type": "string" } },
+    });
+    let options = ChildOptions::default().parameters(schema).state_argument("mode");
+    let call = |id: &str, arguments: &str| ToolCall::new(id, "agent__child", arguments);
+    let calls = vec![call("c1", r#"{"message":"a","mode":"fast"}"#)];
+    let parent = parent(&child, options, vec![Reply::Call(calls)]).await;
+    parent.run("go").await.unwrap();
+    assert_eq!(log.take(), [r#"a Some(String("fast"))"#]);
+}

@@ -74,6 +74,9 @@ def install(package: list[tuple[str, str]]) -> None:
     sys.modules["tenure"] = tenure
     tenure.__path__ = []
     for name, source in package:
+        if name.partition(".")[0] in INSTALLABLE:
+            stand_ins[name] = source
+            continue
         module = tenure if name == "tenure" else types.ModuleType(name)
         module.__file__ = f"<{name}>"
         module.__package__ = "tenure"
@@ -81,6 +84,7 @@ def install(package: list[tuple[str, str]]) -> None:
         exec(compile(source, module.__file__, "exec", dont_inherit=True), module.__dict__)
         if module is not tenure:
             setattr(tenure, name.rpartition(".")[2], module)
+    install_stand_ins()
 
 
 def main(package: str) -> None:

@@ -1,0 +1,10 @@
+"""The names of channels of a message. None of them is ever filled here."""
+
+FAST_AGENT_ERROR_CHANNEL = "fast-agent-error"
+FAST_AGENT_ALERT_CHANNEL = "fast-agent-alert"
+FAST_AGENT_TIMING = "fast-agent-timing"
+FAST_AGENT_TOOL_METADATA = "fast-agent-tool-metadata"
+FAST_AGENT_TOOL_TIMING = "fast-agent-tool-timing"
+FAST_AGENT_USAGE = "fast-agent-usage"
+HUMAN_INPUT_TOOL_NAME = "__human_input"
+REASONING = "reasoning"

@@ -1,0 +1,5 @@
+"""Messages."""
+
+from tenure_worker import PromptMessageExtended
+
+__all__ = ["PromptMessageExtended"]
