@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use tempfile::TempDir;
 use tenure::agent::Agent;
 use tenure::context::TurnCx;
 use tenure::drive::Input;
@@ -24,7 +25,6 @@ use tenure_hosts::{
     Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
     Role, Style,
 };
-use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
