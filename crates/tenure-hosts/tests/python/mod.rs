@@ -9,4 +9,5 @@ mod support;
 mod talk;
 mod tool_hooks;
 mod tools;
+mod types;
 mod workers;

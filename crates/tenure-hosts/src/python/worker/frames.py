@@ -1,9 +1,9 @@
 """The worker: runs hooks and tools of Tenure that are written in Python.
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
-parts in this folder are one program, one behind the other: frames, output, values, context,
-questions, modules, loop, calls, replies, messages, tool_hooks, workflow, main. This one comes first
-and has the imports of all.
+parts in this folder are one program, one behind the other: frames, output, values, later, context,
+questions, modules, loop, calls, replies, messages, tool_hooks, workflow, main; convert, records,
+hints and plain when they are needed. This one comes first and has the imports of all.
 Frames are a length in four bytes, little end first, and then JSON. They travel on descriptors of
 their own: what a hook prints becomes log lines and never touches them.
 
@@ -27,6 +27,7 @@ import json
 import linecache
 import logging
 import os
+import re
 import select
 import signal
 import site
@@ -34,7 +35,8 @@ import sys
 import threading
 import traceback
 import types
-from collections import deque
+import typing
+from collections import OrderedDict, abc, deque
 from queue import SimpleQueue
 from typing import Any, Callable, Optional, Union
 
