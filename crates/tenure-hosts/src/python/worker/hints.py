@@ -44,8 +44,8 @@ def converter(hint: Any) -> Way:
 
 
 def of_name(hint: Any) -> Way:
-    if hint is None:
-        hint = type(None)
+    if hint is None or hint is Any:
+        return PLAIN_WAYS[type(hint) if hint is None else hint]
     if isinstance(hint, typing.TypeVar):
         return converter(hint.__bound__ or Any)
     for alias in ("__supertype__", "__value__"):
@@ -120,8 +120,9 @@ def is_plain(hint: Any) -> bool:
     return False
 
 
-def without_bars(annotations: dict[str, Any]) -> None:
-    """Writes unions in annotations that are texts so that Python 3.9 can evaluate them."""
+def rewrite(annotations: dict[str, Any]) -> None:
+    """Writes annotations that are texts so that old Pythons can evaluate them: 3.9 has no `|` for
+    types, and 3.10 takes an `InitVar` for none."""
     import ast
 
     class Bars(ast.NodeTransformer):
@@ -133,7 +134,11 @@ def without_bars(annotations: dict[str, Any]) -> None:
             return ast.parse(f"__import__('typing').Union[{sides}]", mode="eval").body
 
     for name, text in annotations.items():
-        if isinstance(text, str) and "|" in text:
+        if not isinstance(text, str):
+            continue
+        inner = re.fullmatch(r"(?:\w+\.)?InitVar\[(.*)\]", text, re.DOTALL)
+        text = annotations[name] = inner[1] if inner else text
+        if "|" in text and sys.version_info < (3, 10):
             annotations[name] = ast.unparse(Bars().visit(ast.parse(text, mode="eval")))
 
 
@@ -144,16 +149,24 @@ def resolved(annotation: Any, function: Any) -> Any:
 
     names = {it.__name__: it for it in getattr(function, "__type_params__", ())}
     stub.__annotations__ = {"it": annotation}
-    if sys.version_info < (3, 10):
-        without_bars(stub.__annotations__)
+    if sys.version_info < (3, 11):
+        rewrite(stub.__annotations__)
     return typing.get_type_hints(stub, function.__globals__, names, include_extras=True)["it"]
 
 
 def unresolved(error: BaseException) -> Way:
     def make(value: Any) -> Any:
-        raise Misfit(f"is annotated with what cannot be resolved: {describe(error)}")
+        raise Misfit(f"has an annotation that cannot be resolved: {describe(error)}")
 
     return Way("anything", make)
+
+
+def parameters_of(function: Any) -> Any:
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format
+
+        return inspect.signature(function, annotation_format=Format.FORWARDREF).parameters
+    return inspect.signature(function).parameters
 
 
 def conversions_of(body: Any) -> Optional[Callable[[dict[str, Any]], dict[str, Any]]]:
@@ -163,7 +176,8 @@ def conversions_of(body: Any) -> Optional[Callable[[dict[str, Any]], dict[str, A
         return None
     ways: dict[str, tuple[Way, Any]] = {}
     others: Optional[Way] = None
-    for name, it in inspect.signature(function).parameters.items():
+    parameters = parameters_of(function)
+    for name, it in parameters.items():
         if name in GIVEN_BY_HOST or it.annotation is it.empty:
             continue
         try:
@@ -179,7 +193,6 @@ def conversions_of(body: Any) -> Optional[Callable[[dict[str, Any]], dict[str, A
             ways[name] = (way, it.default)
     if not ways and others is None:
         return None
-    names = set(inspect.signature(function).parameters)
 
     def convert(arguments: dict[str, Any]) -> dict[str, Any]:
         made = dict(arguments)
@@ -188,7 +201,7 @@ def conversions_of(body: Any) -> Optional[Callable[[dict[str, Any]], dict[str, A
                 way, default = ways[name]
                 if not same(value, default):
                     made[name] = within(name, way, value)
-            elif others is not None and name not in names:
+            elif others is not None and name not in parameters:
                 made[name] = within(name, others, value)
         return made
 

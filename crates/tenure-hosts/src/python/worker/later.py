@@ -39,9 +39,14 @@ class Misfit(Exception):
 
 def plan_of(body: Any) -> Optional[Callable[[dict[str, Any]], dict[str, Any]]]:
     """How arguments become what a function's annotations say; None if they are that already."""
-    annotations: dict[str, Any] = getattr(body, "__annotations__", {})
-    own = (it for name, it in annotations.items() if name not in (*GIVEN_BY_HOST, "return"))
-    if all(any(it is kind for kind in OF_JSON) for it in own) and not hasattr(body, "__wrapped__"):
+    try:
+        annotations: dict[str, Any] = getattr(body, "__annotations__", {})
+        own = (it for name, it in annotations.items() if name not in (*GIVEN_BY_HOST, "return"))
+        plain = all(any(it is kind for kind in OF_JSON) for it in own)
+    except Exception:
+        # Since Python 3.14 they are evaluated here, those of no interest too.
+        plain = False
+    if plain and not hasattr(body, "__wrapped__"):
         return None
     load_later()
     return conversions_of(body)

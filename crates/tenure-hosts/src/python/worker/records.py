@@ -16,7 +16,11 @@ def of_fields(kind: Any, fields: Callable[[], list[Field]], make_one: Any, is_cl
 
     def make(value: Any) -> Any:
         if not ways:
-            ways.update((it, (converter(hint), default)) for it, hint, default in fields())
+            try:
+                ways.update((it, (converter(hint), default)) for it, hint, default in fields())
+            except Exception as error:
+                why = f"and an annotation of it cannot be resolved: {describe(error)}"
+                raise Misfit(f"must be {wanted}, {why}") from None
         if type(value) is list and hasattr(kind, "_fields") and len(value) <= len(ways):
             value = dict(zip(ways, value))
         if type(value) is not dict:
@@ -57,9 +61,9 @@ def refused(name: str, error: BaseException) -> Misfit:
 
 def hints_of(kind: Any, arguments: tuple[Any, ...] = ()) -> dict[str, Any]:
     """The annotations of a class, with what its type variables stand for."""
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 11):
         for base in kind.__mro__:
-            without_bars(base.__dict__.get("__annotations__", {}))
+            rewrite(base.__dict__.get("__annotations__", {}))
     hints = typing.get_type_hints(kind, include_extras=True)
     given = dict(zip(getattr(kind, "__parameters__", ()), arguments))
 
