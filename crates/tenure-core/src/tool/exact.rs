@@ -146,7 +146,7 @@ impl<'t> Cursor<'t> {
                         fields.extend(long.map(|long| (key, long)));
                     }
                 }
-                (!fields.is_empty()).then(|| LongIntegers(Within::Object(fields)))
+                (!fields.is_empty()).then_some(LongIntegers(Within::Object(fields)))
             }
             b'[' => {
                 let mut items = HashMap::new();
@@ -155,7 +155,7 @@ impl<'t> Cursor<'t> {
                     items.extend(self.value().map(|long| (at, long)));
                     at += 1;
                 }
-                (!items.is_empty()).then(|| LongIntegers(Within::List(items)))
+                (!items.is_empty()).then_some(LongIntegers(Within::List(items)))
             }
             b'"' => {
                 self.string();

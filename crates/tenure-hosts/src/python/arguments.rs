@@ -252,7 +252,12 @@ impl<'s> Reader<'s> {
         if bound("minItems").is_some_and(|least| size < least)
             || bound("maxItems").is_some_and(|most| size > most)
         {
-            let of = bound("minItems").or(bound("maxItems")).unwrap_or_default();
+            let of = match (bound("minItems"), bound("maxItems")) {
+                (Some(least), Some(most)) if least == most => format!("{least}"),
+                (Some(least), Some(most)) => format!("{least} to {most}"),
+                (Some(least), None) => format!("at least {least}"),
+                (None, most) => format!("at most {}", most.unwrap_or_default()),
+            };
             return Err(format!("argument `{place}` must be a list of {of}, but is one of {size}"));
         }
         for (at, value) in list.iter().enumerate() {

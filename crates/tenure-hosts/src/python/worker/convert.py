@@ -121,6 +121,11 @@ STANDARD: dict[str, tuple[tuple[type, ...], str, Callable[[Any, Any], Any]]] = {
     "builtins.str": ((str,), "a text", called),
     "builtins.int": ((int,), "an integer", called),
     "builtins.float": ((int, float), "a number", called),
+    "builtins.dict": ((dict,), "an object", called),
+    "builtins.list": ((list,), "a list", called),
+    "builtins.set": ((list,), "a list", called),
+    "builtins.frozenset": ((list,), "a list", called),
+    "builtins.tuple": ((list,), "a list", called),
 }
 
 
@@ -138,7 +143,7 @@ def standard(kind: type, types: tuple[type, ...], wanted: str, how: Any) -> Way:
         try:
             if type(value) in types:
                 return how(kind, value)
-        except (ValueError, ArithmeticError):
+        except (ValueError, TypeError, ArithmeticError):
             pass
         raise wrong(wanted, value)
 

@@ -77,6 +77,9 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("bytes", r#""é""#, r"bytes b'\xc3\xa9'"),
     ("bytes", "[1]", "!a text, but is a list of 1"),
     ("Email", r#""a@b""#, "Email 'a@b'"),
+    ("Bag", r#"{"a": 1}"#, "Bag {'a': 1}"),
+    ("Bag", "[]", "!an object, but is a list of 0"),
+    ("Row", "[1, 2]", "Row (1, 2)"),
     ("Id", r#""12345678-1234-5678-1234-567812345678""#, "UUID UUID('12345678-1234-"),
     // Choices.
     ("Size", r#""big""#, "Size <Size.BIG: 'big'>"),

@@ -97,6 +97,8 @@ Id = NewType("Id", UUID)
 Count = NewType("Count", int)
 Days = List[date]
 class Email(str): pass
+class Bag(dict): pass
+class Row(tuple): pass
 class Connection: pass
 @dataclass
 class Lost:
