@@ -123,6 +123,8 @@ codes! {
     ParametersDoNotFit = "T0410", Error, "a function's parameters do not fit its use";
     NextMissing = "T0411", Error, "a function that wraps does not take next";
     ToolParameters = "T0412", Error, "a tool has parameters that no model could give";
+    ToolAnnotation = "T0413", Error, "a tool's parameter has a type that no JSON becomes";
+    AnnotationUnresolved = "T0414", Error, "the type of a tool's parameter names something that is not there";
     // T05xx: cards together
     DuplicateAgent = "T0501", Error, "two agents have the same name";
     MissingAgent = "T0502", Error, "an agent that is named is not there";

@@ -11,9 +11,10 @@ pub(super) struct Docstring {
     pub(super) parameters: BTreeMap<String, String>,
 }
 
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 15] = [
     "args",
     "arguments",
+    "attributes",
     "parameters",
     "params",
     "returns",
@@ -55,7 +56,7 @@ pub(super) fn read(text: &str) -> Docstring {
         }
         if let Some(section) = section(&lines, at) {
             in_summary = false;
-            let is_parameters = ["args", "arguments", "parameters", "params"]
+            let is_parameters = ["args", "arguments", "attributes", "parameters", "params"]
                 .contains(&section.name.to_lowercase().as_str());
             at = section.body;
             if is_parameters {

@@ -66,10 +66,10 @@ impl Module {
     /// What the decorators of a function say of its effect as a tool.
     pub(crate) fn effect<'a>(&self, function: &'a Function) -> Option<SaidEffect<'a>> {
         let is_it = |it: &&Decorator| match (self.binding(&it.name), &it.attribute) {
-            (Some(Binding::Imported { module, name: None }), Some(attribute)) => {
+            (Some(Binding::Imported { module, name: None, .. }), Some(attribute)) => {
                 module == PACKAGE && attribute == DECORATOR
             }
-            (Some(Binding::Imported { module, name: Some(name) }), None) => {
+            (Some(Binding::Imported { module, name: Some(name), .. }), None) => {
                 module == PACKAGE && name == DECORATOR
             }
             _ => false,

@@ -4,8 +4,9 @@ use super::frameworks::unsatisfied;
 use super::module::{Binding, Function, Module};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
-use crate::project::{ConfineError, Project};
+use crate::project::{ConfineError, Project, confine};
 use crate::source::{MAX_FILE, Source, Span};
+use rustpython_ruff_python_ast as ast;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,41 @@ pub struct PythonFiles {
     resolved: HashMap<PathBuf, PathBuf>,
 }
 
+/// A Python file that was read and parsed.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(super) module: Module,
+    pub(super) source: Arc<Source>,
+    /// The bytes at the beginning of the source that the module lacks.
+    skipped: usize,
+}
+
+impl Parsed {
+    /// The class of this name.
+    pub(super) fn class(&self, name: &str) -> Option<&ast::StmtClassDef> {
+        match self.module.binding(name) {
+            Some(Binding::Class(class)) => Some(class),
+            _ => None,
+        }
+    }
+
+    /// The value that is assigned to this name.
+    pub(super) fn value(&self, name: &str) -> Option<&ast::Expr> {
+        match self.module.binding(name) {
+            Some(Binding::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A place of the module in the source.
+    pub(super) fn placed(&self, span: Span) -> Span {
+        Span::new(span.start as usize + self.skipped, span.end as usize + self.skipped)
+    }
+}
+
 #[derive(Debug)]
 enum Outcome {
-    Module {
-        module: Module,
-        source: Arc<Source>,
-    },
+    Module(Arc<Parsed>),
     /// The problem is in the Python file and is reported there.
     Broken {
         line: Option<usize>,
@@ -43,7 +73,7 @@ pub(crate) struct FindError {
 
 /// A function that was found, with its module.
 pub(crate) struct Found {
-    outcome: Arc<Outcome>,
+    parsed: Arc<Parsed>,
     name: String,
 }
 
@@ -55,18 +85,17 @@ impl Found {
 
     /// Its module.
     pub(crate) fn module(&self) -> &Module {
-        match &*self.outcome {
-            Outcome::Module { module, .. } => module,
-            _ => unreachable!("only a function of a module is found"),
-        }
+        &self.parsed.module
+    }
+
+    /// Its file.
+    pub(super) fn parsed(&self) -> &Arc<Parsed> {
+        &self.parsed
     }
 
     /// The line, from 1, of a place in the Python file.
     pub(crate) fn line(&self, span: Span) -> usize {
-        match &*self.outcome {
-            Outcome::Module { source, .. } => source.line_col(span.start as usize).line,
-            _ => 1,
-        }
+        self.parsed.source.line_col(self.parsed.placed(span).start as usize).line
     }
 
     /// The function as a worker calls it, filling the parameters `takes`.
@@ -122,8 +151,8 @@ impl PythonFiles {
                 outcome
             }
         };
-        let (module, source) = match &*outcome {
-            Outcome::Module { module, source } => (module, source),
+        let parsed = match &*outcome {
+            Outcome::Module(parsed) => parsed,
             Outcome::Broken { line } => {
                 let at = line.map(|line| format!(" at line {line}")).unwrap_or_default();
                 return Err(FindError {
@@ -141,14 +170,33 @@ impl PythonFiles {
                 });
             }
         };
-        if module.function(name).is_some() {
-            for import in module.imports.iter().filter(|it| it.runs_for(name)) {
-                let found = unsatisfied(import, &module.file, source, origin.project);
+        if parsed.module.function(name).is_some() {
+            for import in parsed.module.imports.iter().filter(|it| it.runs_for(name)) {
+                let found =
+                    unsatisfied(import, &parsed.module.file, &parsed.source, origin.project);
                 found.into_iter().for_each(|found| report.push(found));
             }
-            return Ok(Found { outcome, name: name.to_owned() });
+            return Ok(Found { parsed: Arc::clone(parsed), name: name.to_owned() });
         }
-        Err(absent(module, path, name))
+        Err(absent(&parsed.module, path, name))
+    }
+
+    /// The file at `path`, if it is there, beneath `root`, and can be parsed. That it cannot is
+    /// reported.
+    pub(super) fn beside(
+        &mut self,
+        root: &Path,
+        path: &Path,
+        shown: PathBuf,
+        report: &mut Report,
+    ) -> Option<Arc<Parsed>> {
+        let file = confine(root, root, path).ok().filter(|file| file.is_file())?;
+        let outcome = self.files.entry(file.clone());
+        let outcome = outcome.or_insert_with(|| Arc::new(read(&file, shown, report)));
+        match &**outcome {
+            Outcome::Module(parsed) => Some(Arc::clone(parsed)),
+            Outcome::Broken { .. } | Outcome::Unreadable(_) => None,
+        }
     }
 }
 
@@ -164,7 +212,7 @@ fn read(file: &Path, shown: PathBuf, report: &mut Report) -> Outcome {
         None => (text.as_str(), 0),
     };
     match Module::parse(Arc::new(PythonFile::new(file, run))) {
-        Ok(module) => Outcome::Module { module, source },
+        Ok(module) => Outcome::Module(Arc::new(Parsed { module, source, skipped })),
         Err(problem) => {
             let (start, end) = (problem.span.start as usize, problem.span.end as usize);
             let span = Span::new(start + skipped, end + skipped);

@@ -1,8 +1,9 @@
 //! Python source, read and never run.
 //!
 //! A file is parsed once per load; its module-level names are found, a function's parameters are
-//! held against its use, and the JSON Schema of a tool is made from its signature. What cannot be
-//! known without running the file is an error that says so, never a guess.
+//! held against its use, and the JSON Schema of a tool is made from its signature and from the classes
+//! that it names, also in other files of the project. What cannot be known without running the file is
+//! an error that says so, or a schema that takes anything, never a guess.
 
 mod bound;
 mod docstring;
@@ -12,8 +13,8 @@ mod fit;
 mod frameworks;
 mod imports;
 mod module;
-mod schema;
 mod tool;
+mod types;
 
 pub(crate) use effect::SaidEffect;
 pub(crate) use files::{Found, refusal};

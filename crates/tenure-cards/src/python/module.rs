@@ -5,6 +5,7 @@ use super::effect::{Decorator, decorators};
 use super::imports::{Import, imports};
 use crate::source::Span;
 use rustpython_ruff_python_ast as ast;
+use rustpython_ruff_python_ast::visitor::{self, Visitor};
 use rustpython_ruff_python_ast::{Expr, Stmt};
 use rustpython_ruff_python_parser::parse_module;
 use std::collections::HashMap;
@@ -24,6 +25,9 @@ pub(crate) struct Module {
     names: HashMap<String, Binding>,
 }
 
+/// The name under which `from module import *` is bound.
+const STAR: &str = "*";
+
 /// What a module-level name is bound to.
 #[derive(Debug)]
 pub(crate) enum Binding {
@@ -39,7 +43,18 @@ pub(crate) enum Binding {
         module: String,
         /// What it is called there; none if it is the module itself.
         name: Option<String>,
+        /// Where it is imported.
+        import: Import,
     },
+}
+
+/// When a name is imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Import {
+    /// When the file runs.
+    AtRuntime,
+    /// Never: it stands under `if TYPE_CHECKING`.
+    ForCheckers,
 }
 
 /// A function of a module.
@@ -50,6 +65,8 @@ pub(crate) struct Function {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) docstring: Option<String>,
     pub(super) decorators: Vec<Decorator>,
+    /// Its type variables, as in `def first[T](...)`.
+    pub(super) variables: Vec<String>,
     /// Whether it takes `next`, or says it somewhere in its body.
     pub(crate) mentions_next: bool,
     /// The name in the `def`.
@@ -114,6 +131,13 @@ impl Module {
         self.names.get(name)
     }
 
+    /// Whether `name` may be bound in a way that is not read: by a star, by `__getattr__`, by a loop,
+    /// or in any other place of the file.
+    pub(crate) fn may_bind(&self, name: &str) -> bool {
+        let hidden = [STAR, "__getattr__"];
+        hidden.iter().any(|it| self.names.contains_key(*it)) || binds(self.file.source(), name)
+    }
+
     /// The function that `name` stands for, also by `name = other_function`.
     pub(crate) fn function(&self, name: &str) -> Option<&Function> {
         let mut name = name;
@@ -128,6 +152,11 @@ impl Module {
             }
         }
         None
+    }
+
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
     }
 
     /// The names of all functions.
@@ -168,6 +197,28 @@ impl Module {
     }
 }
 
+/// Whether a name is assigned to anywhere in a file.
+fn binds(source: &str, name: &str) -> bool {
+    struct Search<'n>(&'n str, bool);
+    impl<'a> Visitor<'a> for Search<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Name(it) = expr
+                && it.ctx == ast::ExprContext::Store
+            {
+                self.1 |= it.id == self.0;
+            }
+            visitor::walk_expr(self, expr);
+        }
+    }
+    let mut search = Search(name, nesting(source) != Nesting::Shallow);
+    if !search.1
+        && let Ok(parsed) = parse_module(source)
+    {
+        search.visit_body(&parsed.syntax().body);
+    }
+    search.1
+}
+
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
@@ -195,6 +246,8 @@ enum Place {
     Top,
     /// Inside `if`, `try` or `with`: a function that is already there stays.
     Nested,
+    /// Inside `if TYPE_CHECKING`.
+    Checkers,
 }
 
 fn block(body: Vec<Stmt>, place: Place, names: &mut HashMap<String, Binding>) {
@@ -205,12 +258,21 @@ fn block(body: Vec<Stmt>, place: Place, names: &mut HashMap<String, Binding>) {
 
 fn bind(statement: Stmt, place: Place, names: &mut HashMap<String, Binding>) {
     let mut set = |name: String, binding: Binding| {
-        let keep = place == Place::Nested
-            && matches!(names.get(&name), Some(Binding::Function(_)))
-            && !matches!(binding, Binding::Function(_));
+        let keep = match (place, names.get(&name), &binding) {
+            (Place::Top, ..) | (_, None, _) => false,
+            (Place::Checkers, Some(_), _) => true,
+            (_, Some(Binding::Function(_)), other) => !matches!(other, Binding::Function(_)),
+            // What takes the place of a module that is not installed says less than the module.
+            (_, Some(_), Binding::Value(value)) => matches!(&**value, Expr::NoneLiteral(_)),
+            _ => false,
+        };
         if !keep {
             names.insert(name, binding);
         }
+    };
+    let import = match place {
+        Place::Checkers => Import::ForCheckers,
+        Place::Top | Place::Nested => Import::AtRuntime,
     };
     match statement {
         Stmt::FunctionDef(def) => {
@@ -231,29 +293,36 @@ fn bind(statement: Stmt, place: Place, names: &mut HashMap<String, Binding>) {
                 set(name.id.to_string(), Binding::Value(value));
             }
         }
-        Stmt::Import(import) => {
-            for alias in import.names {
+        Stmt::Import(it) => {
+            for alias in it.names {
                 let module = alias.name.id.to_string();
                 let name = match alias.asname {
                     Some(name) => name.id.to_string(),
                     None => module.split('.').next().unwrap_or_default().to_owned(),
                 };
-                set(name, Binding::Imported { module, name: None });
+                set(name, Binding::Imported { module, name: None, import });
             }
         }
-        Stmt::ImportFrom(import) => {
-            let dots = ".".repeat(import.level as usize);
-            let module = import.module.map(|module| module.id.to_string()).unwrap_or_default();
+        Stmt::ImportFrom(it) => {
+            let dots = ".".repeat(it.level as usize);
+            let module = it.module.map(|module| module.id.to_string()).unwrap_or_default();
             let module = format!("{dots}{module}");
-            for alias in import.names {
+            for alias in it.names {
                 let own = alias.name.id.to_string();
                 let name = alias.asname.map_or_else(|| own.clone(), |name| name.id.to_string());
                 let (module, own) = (module.clone(), Some(own));
-                set(name, Binding::Imported { module, name: own });
+                set(name, Binding::Imported { module, name: own, import });
+            }
+        }
+        Stmt::TypeAlias(alias) => {
+            if let Expr::Name(name) = &*alias.name {
+                set(name.id.to_string(), Binding::Value(alias.value));
             }
         }
         Stmt::If(branch) => {
-            block(branch.body, Place::Nested, names);
+            let checkers = last_name(&branch.test) == Some("TYPE_CHECKING");
+            let inside = if checkers { Place::Checkers } else { Place::Nested };
+            block(branch.body, inside, names);
             for clause in branch.elif_else_clauses {
                 block(clause.body, Place::Nested, names);
             }
@@ -301,9 +370,26 @@ fn function(def: ast::StmtFunctionDef) -> Function {
         parameters,
         docstring,
         decorators: decorators(def.decorator_list),
+        variables: variables(def.type_params.as_deref()),
         mentions_next: false,
         span: span(def.name.range),
         range: span(def.range),
+    }
+}
+
+/// The names of type variables.
+pub(super) fn variables(parameters: Option<&ast::TypeParams>) -> Vec<String> {
+    let each = parameters.into_iter().flat_map(|it| it.iter());
+    each.map(|it| it.name().to_string()).collect()
+}
+
+/// The name at the end of `a.b.name`.
+pub(super) fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        Expr::Subscript(it) => last_name(&it.value),
+        _ => None,
     }
 }
 
@@ -317,7 +403,7 @@ fn parameter(it: ast::Parameter, default: Option<Box<Expr>>, kind: ParameterKind
     }
 }
 
-fn span(range: impl Into<std::ops::Range<usize>>) -> Span {
+pub(super) fn span(range: impl Into<std::ops::Range<usize>>) -> Span {
     let range = range.into();
     Span::new(range.start, range.end)
 }

@@ -270,6 +270,7 @@ fn a_path_with_a_colon_is_a_path() {
 fn a_tool_is_made_from_signature_annotations_and_docstring() {
     let tools = r#"
 from typing import Annotated, Any, Literal, Optional, TypedDict
+from elsewhere import SomethingElse
 
 Mode = Literal["fast", "slow"]
 

@@ -9,3 +9,4 @@ mod fuzz;
 mod fuzz_load;
 mod support;
 mod trust;
+mod types;

@@ -13,6 +13,7 @@ mod models;
 mod reload;
 mod seed_000;
 mod servers;
+mod types;
 
 /// What the hooks wrote down, without the numbers of clones and forks.
 fn plain_log(project: &crate::support::Project) -> Vec<String> {

@@ -4,12 +4,14 @@
 //! Agents as tools are in [`clone`](crate::clone).
 
 mod error;
+mod exact;
 mod function;
 mod param;
 mod source;
 mod spec;
 
 pub use error::ToolError;
+pub use exact::LongIntegers;
 pub use function::FnTool;
 pub use param::ToolParam;
 pub use source::ToolSource;

@@ -15,11 +15,13 @@ def t(): return r(int.from_bytes(r(4), 'little')).decode()
 exec(compile(t(), '<tenure worker>', 'exec')); main(t())
 ";
 
-/// The worker: its parts, one behind the other. The order is also that of `scripts/python-checks`.
+/// The worker: its parts, one behind the other, and as a text those that it compiles when it first
+/// needs them. The order is also that of `scripts/python-checks`.
 pub(super) const WORKER: &str = concat!(
     include_str!("worker/frames.py"),
     include_str!("worker/output.py"),
     include_str!("worker/values.py"),
+    include_str!("worker/later.py"),
     include_str!("worker/context.py"),
     include_str!("worker/questions.py"),
     include_str!("worker/modules.py"),
@@ -32,6 +34,12 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/stand_ins.py"),
     include_str!("worker/workflow.py"),
     include_str!("worker/main.py"),
+    "\nLATER = r'''",
+    include_str!("worker/convert.py"),
+    include_str!("worker/records.py"),
+    include_str!("worker/hints.py"),
+    include_str!("worker/plain.py"),
+    "'''\n",
 );
 
 macro_rules! stand_in {

@@ -1,6 +1,6 @@
 //! A Python function as a tool.
 
-use super::call::{Invocation, Rest, Said, Told};
+use super::call::{Arguments, Invocation, Rest, Said, Told};
 use super::host::{Chair, Entry};
 use super::{PythonHost, arguments};
 use async_trait::async_trait;
@@ -12,11 +12,12 @@ use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
 
 /// A Python function as a tool. See [`PythonHost::tool`].
 ///
-/// The arguments are given by name, if they are what the schema says; if not, the function is not
-/// called, and the model reads what is wrong with them. A parameter named `ctx` gets a context as
+/// The arguments are given by name, as what their annotations say: a date, a dataclass, a set. If they
+/// are not what the schema says, or cannot become what an annotation says, the function is not called,
+/// and the model reads what is wrong with them. A parameter named `ctx` gets a context as
 /// hooks have it, and one named `context_variables` the chat's variables, with the live objects that
 /// others left there; what it changes in them is seen by whoever comes next. A text that it returns
-/// is the result, anything else is told as JSON. What it raises becomes an
+/// is the result, anything else is told as JSON, in the form in which it would be given. What it raises becomes an
 /// error result, `Type: message`. A call that is cancelled, or takes longer than the tool's limit,
 /// ends as a hook's does.
 pub struct PythonTool {
@@ -38,7 +39,13 @@ impl Tool for PythonTool {
     }
 
     async fn call(&self, cx: ToolCx<'_>, arguments: &Value) -> Result<ToolOutput, ToolError> {
-        arguments::check(&self.spec.parameters, arguments).map_err(ToolError::new)?;
+        let text = &cx.batch()[cx.index()].arguments;
+        let checked = arguments::checked(&self.spec.parameters, arguments, text);
+        let json = checked.map_err(ToolError::new)?;
+        let arguments = match &json {
+            Some(json) => Arguments::Json(json),
+            None => Arguments::Value(arguments),
+        };
         let is_context = |name: &Arc<str>| matches!(&**name, "ctx" | "context_variables");
         let takes_context = self.entry.function.takes.iter().any(is_context);
         let told =

@@ -12,6 +12,7 @@ mod support;
 mod talk;
 mod tool_hooks;
 mod tools;
+mod types;
 mod variables;
 mod views;
 mod workers;

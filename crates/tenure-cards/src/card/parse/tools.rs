@@ -100,7 +100,8 @@ fn tool(
     let name = text.rsplit(':').next().unwrap_or_default().trim();
     let file = text.rsplit_once(':').map_or("", |(file, _)| file.trim());
     let source = scope.reader.source;
-    let mut spec = match tool_spec(found.function(), name, found.module()) {
+    let files = (&mut *scope.python, scope.origin.project.root.as_path());
+    let mut spec = match tool_spec(&found, name, files, scope.reader.report) {
         Ok(spec) => spec,
         Err(unfit) => {
             let line = found.line(unfit.parameter.span);

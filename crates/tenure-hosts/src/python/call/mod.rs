@@ -65,15 +65,23 @@ pub(super) enum Told<'a> {
     /// A hook, at its point.
     Hook(&'a At<'a>),
     /// A tool, with its arguments.
-    Tool(&'a Value),
+    Tool(Arguments<'a>),
     /// A tool, with its arguments and with a context.
-    ToolInContext(&'a Value),
+    ToolInContext(Arguments<'a>),
     /// A lifecycle tool, at its point.
     Lifecycle(&'a At<'a>),
     /// A message hook, with what it is about.
     Message(&'a Value),
     /// An `on_start`, in a worker that took another's place.
     StartAgain,
+}
+
+/// The arguments of a tool, on their way to a worker.
+#[derive(Clone, Copy)]
+pub(super) enum Arguments<'a> {
+    Value(&'a Value),
+    /// JSON that no value holds as it is.
+    Json(&'a str),
 }
 
 /// A call to be made.
@@ -346,18 +354,25 @@ impl Invocation<'_> {
             (Told::ToolInContext(_), Site::Tool(cx)) => At::call(&cx),
             _ => At::Plain {},
         };
-        let (given, at): (Option<(&[u8], &Value)>, _) = match told {
+        let (given, at): (Option<(&[u8], Arguments<'_>)>, _) = match told {
             Told::Hook(at) => (None, Some(at)),
             Told::Tool(arguments) => (Some((b",\"tool\":", arguments)), None),
             Told::ToolInContext(arguments) => (Some((b",\"tool\":", arguments)), Some(&called)),
-            Told::Lifecycle(at) => (Some((b",\"lifecycle\":", &Value::Bool(true))), Some(at)),
-            Told::Message(given) => (Some((b",\"message\":", given)), Some(&At::Plain {})),
+            Told::Lifecycle(at) => (Some((b",\"lifecycle\":", Arguments::Json("true"))), Some(at)),
+            Told::Message(given) => {
+                (Some((b",\"message\":", Arguments::Value(given))), Some(&At::Plain {}))
+            }
             Told::StartAgain => (None, None),
         };
-        if let Some((key, value)) = given {
+        if let Some((key, given)) = given {
             buffer.extend_from_slice(key);
-            // A value of JSON can always be written into memory.
-            let _ = serde_json::to_writer(&mut *buffer, value);
+            match given {
+                Arguments::Json(json) => buffer.extend_from_slice(json.as_bytes()),
+                // A value of JSON can always be written into memory.
+                Arguments::Value(value) => {
+                    let _ = serde_json::to_writer(&mut *buffer, value);
+                }
+            }
         }
         buffer.extend_from_slice(b",\"p\":");
         let cx = self.site.cx();

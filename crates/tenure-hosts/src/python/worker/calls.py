@@ -10,6 +10,11 @@ class Call(Context):
 
     def _run(self) -> Any:
         arguments = self._arguments
+        plan = self._function.plan
+        if plan is UNREAD:
+            plan = self._function.plan = plan_of(self._function.body)
+        if plan is not None:
+            arguments = plan(arguments)
         if self._function.takes_ctx:
             arguments = dict(arguments, ctx=self)
         if self._function.takes_variables:

@@ -1,9 +1,10 @@
 """The worker: runs hooks and tools of Tenure that are written in Python.
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
-parts in this folder are one program, one behind the other: frames, output, values, context,
-questions, modules, loop, lane, calls, replies, messages, tool_hooks, workflow, main. This one comes
-first and has the imports of all.
+parts in this folder are one program, one behind the other: frames, output, values, later, context,
+questions, modules, loop, lane, calls, replies, messages, tool_hooks, stand_ins, workflow, main;
+convert, records, hints and plain when they are needed. This one comes first and has the imports of
+all.
 Frames are a length in four bytes, little end first, and then JSON. They travel on sockets of their
 own: what a hook prints becomes log lines and never touches them.
 
@@ -39,8 +40,9 @@ import sys
 import threading
 import traceback
 import types
+import typing
 from array import array
-from collections import deque
+from collections import OrderedDict, abc, deque
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, Iterator, Optional, Union
 

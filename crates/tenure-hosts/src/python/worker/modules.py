@@ -123,6 +123,8 @@ class Function:
         # Whether the context is all that it takes, which is usual.
         self.is_plain = first is not None and not named
         self.body: Any = None
+        # How a tool's arguments become what its annotations say; None if they are that already.
+        self.plan: Any = UNREAD
 
     def call(self, ctx: Context) -> Any:
         """Calls it as a hook: its first own parameter is the context, others go by their names."""

@@ -66,29 +66,13 @@ def reply(ctx: Context, value: Any) -> dict[str, Any]:
     return frame
 
 
-def tool_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=plain, ensure_ascii=False)
-
-
-def plain(value: Any) -> Any:
-    """Objects that are not JSON, as well as they can be told."""
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    for name in ("model_dump", "_asdict", "isoformat", "tolist"):
-        if hasattr(value, name) and not isinstance(value, type):
-            return getattr(value, name)()
-    if isinstance(value, (set, frozenset)):
-        return list(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return str(value)
-
-
 def bad(ctx: Context, what: str) -> bytes:
     return encode({"id": ctx._id, "bad": what}).encode("utf-8", "replace")
 
 
 def describe(error: BaseException) -> str:
+    if isinstance(error, Misfit):
+        return str(error)
     name = type(error).__name__
     try:
         text = str(error)
@@ -106,6 +90,10 @@ def failed(ctx: Context, error: BaseException) -> bytes:
         frame["r"] = {"deny": str(error)}
         return encode(frame).encode("utf-8", "replace")
     message = describe(error)
+    if isinstance(error, Misfit):
+        # The function was not called: there is nowhere that it raised.
+        frame["e"] = message[-MOST_LINE:]
+        return encode(frame).encode("utf-8", "replace")
     q = getattr(error, "_q", None)
     if isinstance(error, tenure.NextError) and q is not None:
         frame["passed"] = q

@@ -19,7 +19,9 @@ class LifecycleContext(Context):
     def _frame(self, value: Any) -> dict[str, Any]:
         frame: dict[str, Any] = {"id": self._id}
         if value is not None:
+            load_later()
             try:
+                value = in_json(value, repr)
                 encode(value)
             except NOT_JSON:
                 value = repr(value)
