@@ -162,11 +162,7 @@ impl Process {
     /// # Panics
     ///
     /// Outside a tokio runtime whose I/O is enabled.
-    pub fn spawn_with(
-        launch: Launch<'_>,
-        stdin: Stdio,
-        tracker: &TaskTracker,
-    ) -> io::Result<Self> {
+    pub fn spawn_with(launch: Launch<'_>, stdin: Stdio, tracker: &TaskTracker) -> io::Result<Self> {
         let mark = fresh_mark();
         let child = Command::new(launch.program)
             .args(launch.args)

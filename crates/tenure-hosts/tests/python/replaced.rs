@@ -182,7 +182,11 @@ def stop(ctx):
         .build()
         .expect("the agent is complete");
     agent.startup().await.expect_err("its module does not load in time");
-    assert!(agent.failures().iter().all(|it| &*it.point != "on_shutdown"), "{:?}", agent.failures());
+    assert!(
+        agent.failures().iter().all(|it| &*it.point != "on_shutdown"),
+        "{:?}",
+        agent.failures()
+    );
     assert_eq!(log(&lab), "stop False\n");
     lab.host.shutdown().await;
 }
