@@ -49,9 +49,9 @@ pub use command::{CommandHook, CommandLifecycleTool, ShellTool};
 pub use error::HostError;
 pub use lifecycle::LifecycleCall;
 pub use python::{
-    Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile, PythonFunction,
-    PythonHook, PythonHost, PythonLifecycleTool, PythonLimits, PythonMessageHook, PythonTool,
-    STAND_INS, Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
+    CheckedModules, Interpreter, MessageHookKind, PythonConfig, PythonError, PythonFile,
+    PythonFunction, PythonHook, PythonHost, PythonLifecycleTool, PythonLimits, PythonMessageHook,
+    PythonModules, PythonTool, STAND_INS, Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
 pub use tenure_process::Environment;

@@ -303,6 +303,7 @@ fn parts() -> Result<Parts, Box<dyn Error>> {
         environment: Environment::new(),
         dir: dir.clone(),
         limits: Default::default(),
+        modules: Default::default(),
     };
     let file = Arc::new(PythonFile::new(dir.join("tenure_bench_hooks.py"), HOOKS));
     Ok(Parts { host: PythonHost::new(config), file, python })

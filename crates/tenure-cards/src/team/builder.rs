@@ -204,6 +204,7 @@ impl TeamBuilder {
             environment: environment.clone(),
             dir: self.loaded.project.root.clone(),
             limits: Default::default(),
+            modules: Default::default(),
         });
         Assembly::new(&self.loaded, &self.settings, &PythonHost::new(config), &environment)
     }

@@ -218,6 +218,7 @@ mod tests {
             environment: Environment::new(),
             dir: dir.path().to_owned(),
             limits: Default::default(),
+            modules: Default::default(),
         });
         let text = "import time\ndef log_workflow_start():\n    time.sleep(0.3)\n\
                     def log_workflow_completion():\n    pass\n";
@@ -300,6 +301,7 @@ mod tests {
             environment: Environment::new(),
             dir: dir.path().to_owned(),
             limits: Default::default(),
+            modules: Default::default(),
         });
         let environment = Environment::new();
         let hosts = Hosts::new(&python, &environment, &catalog);

@@ -49,6 +49,7 @@ impl Lab {
             environment: Environment::new(),
             dir: dir.path().to_owned(),
             limits: Default::default(),
+            modules: Default::default(),
         };
         let bus = EventBus::new();
         let events = bus.subscribe(100_000);

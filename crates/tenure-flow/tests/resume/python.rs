@@ -60,6 +60,7 @@ impl Process {
             environment: Environment::new(),
             dir: dir.to_owned(),
             limits: Default::default(),
+            modules: Default::default(),
         };
         let file = Arc::new(PythonFile::new(dir.join("tools.py"), TOOLS));
         Self { python: PythonHost::new(config), file }

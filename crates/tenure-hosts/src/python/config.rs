@@ -1,6 +1,6 @@
 //! What a Python host needs to know.
 
-use super::Interpreter;
+use super::{Interpreter, PythonModules};
 use crate::Environment;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +16,8 @@ pub struct PythonConfig {
     pub dir: PathBuf,
     /// The limits of what is no function's own time.
     pub limits: PythonLimits,
+    /// The files beneath `dir` that functions may import.
+    pub modules: PythonModules,
 }
 
 /// The limits of what comes before a function: none of it counts against the limit of its hook or tool.

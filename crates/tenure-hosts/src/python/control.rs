@@ -3,7 +3,7 @@
 use super::frame::{self, Heard, Inbox};
 use super::lane::NotSent;
 use super::life::Life;
-use super::lock;
+use super::{PythonModules, lock};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -19,22 +19,17 @@ use tokio::sync::{Mutex as AsyncMutex, oneshot};
 /// Our end of the control socket.
 pub(super) struct Control {
     pipe: AsyncMutex<OwnedWriteHalf>,
-    heard: Arc<Acknowledged>,
+    heard: Acknowledged,
 }
 
 /// The calls whose interrupt the main thread has to acknowledge.
-#[derive(Default)]
-pub(super) struct Acknowledged(Mutex<HashMap<u64, oneshot::Sender<()>>>);
+type Acknowledged = Mutex<HashMap<u64, oneshot::Sender<()>>>;
 
 impl Control {
     pub(super) fn new(stream: UnixStream) -> (Self, Inbox<OwnedReadHalf>) {
         let (read, write) = stream.into_split();
-        let control = Self { pipe: AsyncMutex::new(write), heard: Arc::default() };
+        let control = Self { pipe: AsyncMutex::new(write), heard: Mutex::default() };
         (control, Inbox::new(read))
-    }
-
-    pub(super) fn heard(&self) -> &Arc<Acknowledged> {
-        &self.heard
     }
 
     /// Sends frames. Dropping the future in the middle of one tears it.
@@ -56,7 +51,7 @@ impl Control {
     /// that: so long as it has not, it may not be able to.
     pub(super) async fn interrupt(&self, id: u64, lane: u32) -> oneshot::Receiver<()> {
         let (give, take) = oneshot::channel();
-        lock(&self.heard.0).insert(id, give);
+        lock(&self.heard).insert(id, give);
         let _ = self.send(&frame::of(&serde_json::json!({ "interrupt": id, "at": lane }))).await;
         take
     }
@@ -75,7 +70,8 @@ fn pass(stream: &UnixStream, bytes: &[u8], fd: &OwnedFd) -> io::Result<usize> {
 pub(super) async fn hear(
     mut inbox: Inbox<OwnedReadHalf>,
     life: Arc<Life>,
-    heard: Arc<Acknowledged>,
+    control: Arc<Control>,
+    modules: PythonModules,
 ) {
     loop {
         let frame = tokio::select! {
@@ -88,9 +84,13 @@ pub(super) async fn hear(
             life.stray(line.as_bytes());
         }
         if let Some(id) = frame.heard
-            && let Some(give) = lock(&heard.0).remove(&id)
+            && let Some(give) = lock(&control.heard).remove(&id)
         {
             let _ = give.send(());
+        }
+        if let Some(path) = frame.want {
+            // If it cannot be sent, the worker is gone.
+            let _ = control.send(&frame::of(&modules.answer(path).await)).await;
         }
     }
 }

@@ -127,6 +127,8 @@ pub(super) struct Incoming {
     pub(super) ready: Option<u32>,
     /// The main thread has heard that this call is to be interrupted.
     pub(super) heard: Option<u64>,
+    /// A file of the project is imported, and this is the path that it is listed under.
+    pub(super) want: Option<String>,
 }
 
 /// A key with the value null is there, and one that is missing is not.

@@ -1,7 +1,7 @@
 //! The program that a worker runs.
 
-/// Reads the worker's source and the package that hooks import, each behind its length. The package
-/// is JSON: pairs of a name and a source.
+/// Reads the worker's source and what it is told at first, each behind its length. The latter is JSON: the
+/// package that hooks import, as pairs of a name and a source, and the project.
 pub(super) const BOOTSTRAP: &str = "\
 import os
 def r(n):
@@ -24,6 +24,7 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/later.py"),
     include_str!("worker/context.py"),
     include_str!("worker/questions.py"),
+    include_str!("worker/imports.py"),
     include_str!("worker/modules.py"),
     include_str!("worker/loop.py"),
     include_str!("worker/lane.py"),

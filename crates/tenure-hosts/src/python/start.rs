@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use tenure_process::{Launch, Process};
 use tokio::net::UnixStream;
@@ -45,10 +46,10 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
     tracker.spawn(reap(life.clone(), tracker.clone()));
     let listener = tracker.spawn(listen(life.clone(), stderr));
     let (control, mut inbox) = Control::new(ours);
-    match tokio::time::timeout(HANDSHAKE, is_ready(&control, &mut inbox, &life)).await {
+    match tokio::time::timeout(HANDSHAKE, is_ready(config, &control, &mut inbox, &life)).await {
         Ok(true) => {
-            let heard = control.heard().clone();
-            tracker.spawn(hear(inbox, life.clone(), heard));
+            let control = Arc::new(control);
+            tracker.spawn(hear(inbox, life.clone(), control.clone(), config.modules.clone()));
             Ok(Worker::new(life, pid, control))
         }
         Ok(false) => {
@@ -82,13 +83,19 @@ fn kill(life: &Life, why: &str) {
 }
 
 /// Sends the source, and waits for the first frame.
-async fn is_ready(control: &Control, inbox: &mut Inbox<OwnedReadHalf>, life: &Life) -> bool {
+async fn is_ready(
+    config: &PythonConfig,
+    control: &Control,
+    inbox: &mut Inbox<OwnedReadHalf>,
+    life: &Life,
+) -> bool {
     let mut boot = Vec::with_capacity(WORKER.len() + (32 << 10));
     let start = frame::open(&mut boot);
     boot.extend_from_slice(WORKER.as_bytes());
     frame::seal(&mut boot, start);
     let package: Vec<_> = PACKAGE.iter().chain(STAND_INS).collect();
-    frame::push(&mut boot, &json!(package));
+    let project = config.modules.told(&config.dir);
+    frame::push(&mut boot, &json!({ "package": package, "project": project }));
     // A process that does not read it has ended, and says so below.
     let _ = control.send(&boot).await;
     let first = inbox.next().await;

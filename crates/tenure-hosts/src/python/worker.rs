@@ -25,7 +25,7 @@ const MOST_ABANDONED: u32 = 8;
 pub(super) struct Worker {
     life: Arc<Life>,
     pid: u32,
-    control: Control,
+    control: Arc<Control>,
     lanes: Mutex<HashMap<InstanceId, Vec<Arc<Lane>>, Folding>>,
     last_lane: AtomicU32,
     /// The files that it has been sent, by their numbers.
@@ -44,7 +44,7 @@ impl Worker {
         start::start(config, tracker).await
     }
 
-    pub(super) fn new(life: Arc<Life>, pid: u32, control: Control) -> Self {
+    pub(super) fn new(life: Arc<Life>, pid: u32, control: Arc<Control>) -> Self {
         Self {
             life,
             pid,

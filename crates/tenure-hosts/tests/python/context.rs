@@ -18,7 +18,7 @@ def look(ctx, input):
     seen = [ctx.agent.name, ctx.agent_name, ctx.agent.id == ctx.instance_id, ctx.hook_type,
             ctx.config.name, ctx.config.model, ctx.context, ctx.has_context, ctx.input, input,
             ctx.agent.phase, ctx.agent.state, ctx.get_agent("nobody"), "x" in ctx.agent_registry,
-            __name__.startswith("tenure_hook_"), os.path.basename(__file__), ctx.attempt,
+            __name__ == "tenure_project.hooks", os.path.basename(__file__), ctx.attempt,
             ctx.resumed, os.getcwd() == os.path.realpath(os.path.dirname(__file__))]
     return {"finish": json.dumps(seen)}
 "#,

@@ -1,12 +1,14 @@
 //! Functions in Python as hooks and tools, with a real interpreter.
 
 mod bytecode;
+mod checked;
 mod context;
 mod ends;
 mod faults;
 mod guards;
 mod interpreter;
 mod lanes;
+mod modules;
 mod replaced;
 mod support;
 mod talk;

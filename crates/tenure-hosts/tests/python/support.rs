@@ -11,7 +11,7 @@ use tenure_core::hook::{FaultKind, Points};
 use tenure_core::tool::ToolSpec;
 use tenure_hosts::{
     Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
-    PythonLimits, PythonTool, Style,
+    PythonLimits, PythonModules, PythonTool, Style,
 };
 use tenure_models::Passthrough;
 use tenure_testkit::Recorder;
@@ -33,20 +33,31 @@ impl Lab {
     }
 
     pub(crate) fn with(dir: TempDir, interpreter: Interpreter, source: &str) -> Self {
-        Self::with_limits(dir, interpreter, source, PythonLimits::default())
+        Self::with_modules(dir, interpreter, source, PythonModules::Any)
     }
 
-    fn with_limits(
+    pub(crate) fn with_modules(
+        dir: TempDir,
+        interpreter: Interpreter,
+        source: &str,
+        modules: PythonModules,
+    ) -> Self {
+        Self::configured(dir, interpreter, source, PythonLimits::default(), modules)
+    }
+
+    fn configured(
         dir: TempDir,
         interpreter: Interpreter,
         source: &str,
         limits: PythonLimits,
+        modules: PythonModules,
     ) -> Self {
         let config = PythonConfig {
             interpreter,
             environment: Environment::new(),
             dir: dir.path().to_owned(),
             limits,
+            modules,
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let (bus, recorder) = Recorder::with_bus();
@@ -58,7 +69,7 @@ impl Lab {
         let Self { dir, file, .. } = self;
         let interpreter = Interpreter::find(dir.path()).expect("there is a Python");
         let limits = PythonLimits { load: limit, ..PythonLimits::default() };
-        Self::with_limits(dir, interpreter, file.source(), limits)
+        Self::configured(dir, interpreter, file.source(), limits, PythonModules::Any)
     }
 
     pub(crate) fn path(&self) -> &Path {

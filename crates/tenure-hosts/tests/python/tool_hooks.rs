@@ -41,6 +41,7 @@ impl Hooks {
             environment: Environment::new(),
             dir: dir.path().to_owned(),
             limits: Default::default(),
+            modules: Default::default(),
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let defined =

@@ -35,7 +35,7 @@ def begin(lane: Lane, message: dict[str, Any]) -> None:
         ctx = ToolHookContext(lane, message, function)
     else:
         ctx = Context(lane, message, function)
-    if function.body is None and not resolved(ctx):
+    if function.body is None and not find_body(ctx):
         return
     if function.is_async:
         if "tell" in message:
@@ -49,7 +49,7 @@ def tell_begun(ctx: Context) -> None:
     ctx._lane.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
 
 
-def resolved(ctx: Context) -> bool:
+def find_body(ctx: Context) -> bool:
     """Loads the module of a function, which runs it."""
     lane = ctx._lane
     if lane.loop is not None:

@@ -2,9 +2,9 @@
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
 parts in this folder are one program, one behind the other: frames, output, values, later, context,
-questions, modules, loop, lane, calls, replies, messages, tool_hooks, stand_ins, workflow, main;
-convert, records, hints and plain when they are needed. This one comes first and has the imports of
-all.
+questions, imports, modules, loop, lane, calls, replies, messages, tool_hooks, stand_ins, workflow,
+main; convert, records, hints and plain when they are needed. This one comes first and has the
+imports of all.
 Frames are a length in four bytes, little end first, and then JSON. They travel on sockets of their
 own: what a hook prints becomes log lines and never touches them.
 
@@ -16,15 +16,18 @@ so it answers whatever a function does, unless one holds the interpreter itself.
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextlib
 import contextvars
 import copy
 import datetime
 import enum
 import fcntl
+import functools
 import gc
 import hashlib
 import importlib.machinery
+import importlib.util
 import inspect
 import io
 import json

@@ -35,6 +35,11 @@ class Control(Pipe):
                 file = File(message["file"], message["path"], message["source"])
                 files.setdefault(file.number, file)
                 arrived.notify_all()
+        elif "module" in message:
+            source = message.get("source", "").encode(message.get("encoding", "utf-8"))
+            with arrived:
+                project.sources[message["module"]] = message.get("refused") or source
+                arrived.notify_all()
         elif "interrupt" in message:
             at = lanes.get(message["at"])
             if at is not None:
@@ -62,6 +67,7 @@ def in_child() -> None:
             os.close(fd)
         except OSError:
             pass
+    project.is_forked = True
     sys.stdout = open(1, "w", closefd=False, errors="replace")
     sys.stderr = open(2, "w", closefd=False, errors="replace")
 
@@ -87,8 +93,9 @@ def install(package: list[tuple[str, str]]) -> None:
     install_stand_ins()
 
 
-def main(package: str) -> None:
+def main(about: str) -> None:
     global control
+    said = json.loads(about)
     control = Control(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 64))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -103,8 +110,9 @@ def main(package: str) -> None:
     logging.getLogger().setLevel(logging.INFO)
     if logging.lastResort is not None:
         logging.lastResort.setLevel(logging.INFO)
-    without_bytecode()
-    install(json.loads(package))
+    run_as_checked()
+    import_by_path(said["project"])
+    install(said["package"])
     # What is here now stays; nobody has to look at it again.
     gc.collect()
     gc.freeze()

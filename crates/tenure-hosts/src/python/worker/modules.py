@@ -1,46 +1,6 @@
 # Files and functions.
 
 
-def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python itself or to an installed package."""
-    # Its folder counts: that is where the bytecode is, also of a file that is a link.
-    return os.path.join(os.path.realpath(os.path.dirname(path)), "").startswith(INSTALLED)
-
-
-INSTALLED = tuple(
-    os.path.join(os.path.realpath(it), "")
-    for it in (os.path.dirname(os.__file__), *site.getsitepackages())
-)
-
-
-def without_bytecode() -> None:
-    """Has the project's modules run from their sources alone, and leaves no bytecode there.
-
-    Nobody reads bytecode before it runs, and it need not say what the source beside it says.
-    """
-    sys.dont_write_bytecode = True
-    from_source: Any = importlib.machinery.SourceFileLoader
-    from_bytecode: Any = importlib.machinery.SourcelessFileLoader
-    source_code, bytecode = from_source.get_code, from_bytecode.get_code
-
-    def compiled(self: Any, name: str) -> Any:
-        path = self.get_filename(name)
-        if is_installed(path):
-            return source_code(self, name)
-        return self.source_to_code(self.get_data(path), path)
-
-    def refused(self: Any, name: str) -> Any:
-        path = self.get_filename(name)
-        if is_installed(path):
-            return bytecode(self, name)
-        raise ImportError(
-            f"{path} is bytecode, which is never run; the source is needed", name=name
-        )
-
-    from_source.get_code = compiled
-    from_bytecode.get_code = refused
-
-
 class File:
     """A file as it was sent: compiled at once, run when it is first needed."""
 
@@ -49,31 +9,27 @@ class File:
         self.path = path
         self.module: Optional[types.ModuleType] = None
         self.code: Any = None
-        self.source = source
+        self.text = source.encode()
         try:
             self.code = compile(source, path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             pass
-        linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+        # Others may import it too.
+        project.sources.setdefault(project.real(path), self.text)
 
     def load(self) -> types.ModuleType:
         if self.module is not None:
             return self.module
-        code = self.code or compile(self.source, self.path, "exec", dont_inherit=True)
-        folder = os.path.dirname(self.path)
-        if folder not in sys.path:
-            sys.path.append(folder)
-        about = f"{self.number} {self.path}".encode("utf-8", "replace")
-        module = types.ModuleType(f"tenure_hook_{hashlib.sha256(about).hexdigest()[:16]}")
-        module.__file__ = self.path
-        sys.modules[module.__name__] = module
-        try:
-            exec(code, module.__dict__)
-        except BaseException:
-            del sys.modules[module.__name__]
-            raise
-        self.module = module
-        return module
+        path = project.real(self.path)
+        name = module_name(path)
+        known = sys.modules.get(name)
+        if known is not None and getattr(known.__loader__, "text", None) != self.text:
+            # The file was another one when it was imported, or sent for another function.
+            name += f"%{self.number}"
+        spec = spec_of_file(path, name, self.path)
+        spec.loader.text, spec.loader.code = self.text, self.code
+        self.module = loaded(spec)
+        return self.module
 
 
 # Files come from the main thread, and are wanted by lanes.
@@ -85,8 +41,7 @@ loading = threading.RLock()
 
 def file_of(number: int) -> File:
     """A file that the host has sent, on another way than this call."""
-    with arrived:
-        arrived.wait_for(lambda: number in files)
+    wait_until(lambda: number in files)
     return files[number]
 
 
