@@ -21,7 +21,7 @@ def standard_library() -> frozenset[str]:
     return names | {"tenure"}
 
 
-STANDARD = standard_library()
+STANDARD_LIBRARY = standard_library()
 
 
 class Project:
@@ -320,7 +320,7 @@ def own_folder(folder: str) -> Optional[str]:
 
 def sibling(home: str, name: str) -> Any:
     """How the project's module of this name is loaded for a file in a folder."""
-    if name in STANDARD:
+    if name in STANDARD_LIBRARY:
         return None
     added = (own_folder(it) for it in sys.path)
     for folder in dict.fromkeys((home, project.root, *added)):
