@@ -43,14 +43,14 @@ pub(crate) enum Binding {
         module: String,
         /// What it is called there; none if it is the module itself.
         name: Option<String>,
-        /// Where it is imported.
-        import: Import,
+        /// When it is imported.
+        import: ImportTime,
     },
 }
 
 /// When a name is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Import {
+pub(crate) enum ImportTime {
     /// When the file runs.
     AtRuntime,
     /// Never: it stands under `if TYPE_CHECKING`.
@@ -271,8 +271,8 @@ fn bind(statement: Stmt, place: Place, names: &mut HashMap<String, Binding>) {
         }
     };
     let import = match place {
-        Place::Checkers => Import::ForCheckers,
-        Place::Top | Place::Nested => Import::AtRuntime,
+        Place::Checkers => ImportTime::ForCheckers,
+        Place::Top | Place::Nested => ImportTime::AtRuntime,
     };
     match statement {
         Stmt::FunctionDef(def) => {

@@ -425,7 +425,8 @@ pub(super) async fn python_config(
         interpreter,
         environment: environment(loaded),
         dir: root,
-        limits: PythonLimits::default(),
+        limits: Default::default(),
+        modules: Default::default(),
     })
 }
 

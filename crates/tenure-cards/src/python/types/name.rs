@@ -1,7 +1,7 @@
 //! The meaning of a name in a file of the project.
 
 use super::super::files::Parsed;
-use super::super::module::{Binding, Import};
+use super::super::module::{Binding, ImportTime};
 use super::{Types, known};
 use crate::nearest::nearest;
 use rustpython_ruff_python_ast::Expr;
@@ -77,7 +77,7 @@ impl Types<'_> {
             Some(Binding::Imported { module, name, import }) => (module, name, *import),
             None => return self.beneath(file, name),
         };
-        if import == Import::ForCheckers {
+        if import == ImportTime::ForCheckers {
             return Meaning::ForCheckers(name.to_owned());
         }
         let top = module.split('.').next().unwrap_or_default();
