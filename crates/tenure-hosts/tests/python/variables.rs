@@ -19,7 +19,7 @@ async fn together(lab: &Lab, agents: &[Agent], inputs: &[&str]) -> Value {
             let runs = agents
                 .iter()
                 .zip(inputs)
-                .map(|(agent, input)| agent.request(*input).in_chat(&chat).run());
+                .map(|(agent, input)| agent.request(*input).in_chat(chat).run());
             for ended in futures_util::future::join_all(runs).await {
                 ended?;
             }
@@ -87,7 +87,7 @@ def read(ctx, context_variables):
         .with_lifecycle(lab.hook("write", Point::BeforeAgent))
         .with_lifecycle(lab.hook("read", Point::BeforeAgent));
     let agent = lab.started(agent).await;
-    let left = together(&lab, &[agent.clone()], &["hello"]).await;
+    let left = together(&lab, std::slice::from_ref(&agent), &["hello"]).await;
     assert_eq!(left["only"], json!(true));
     assert_eq!(left.get("pair"), None, "{left}");
     agent.shutdown().await;
@@ -116,9 +116,9 @@ def read(ctx, context_variables):
     let chat = Chat::new("chat-1", [deep.clone(), read.clone()]);
     let result = chat
         .run(async |chat| {
-            let error = deep.request("deep").in_chat(&chat).run().await.expect_err("too deep");
+            let error = deep.request("deep").in_chat(chat).run().await.expect_err("too deep");
             assert!(error.to_string().contains("`deep` cannot be kept"), "{error}");
-            read.request("hello").in_chat(&chat).run().await?;
+            read.request("hello").in_chat(chat).run().await?;
             Ok(json!(chat.variables()))
         })
         .await;
@@ -145,7 +145,7 @@ def look(ctx, context_variables):
     let result = chat
         .run(async |chat| {
             let saw = async |input: &str| {
-                let _ = agent.request(input).in_chat(&chat).run().await;
+                let _ = agent.request(input).in_chat(chat).run().await;
                 chat.variable("saw").unwrap_or_default()
             };
             let own = saw("hello").await[1].clone();
