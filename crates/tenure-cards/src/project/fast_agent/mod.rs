@@ -123,7 +123,11 @@ pub(crate) fn sibling_cards(folder: &Path) -> Option<PathBuf> {
         TOOL_CARDS => AGENT_CARDS,
         _ => return None,
     };
-    Some(folder.join("..").join(other)).filter(|it| it.is_dir())
+    let beside = match folder.file_name() {
+        Some(_) => folder.with_file_name(other),
+        None => folder.join("..").join(other),
+    };
+    beside.is_dir().then_some(beside)
 }
 
 /// Whether a file has one of the names by which fast-agent finds its own files.
