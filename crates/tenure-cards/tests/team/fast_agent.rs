@@ -284,6 +284,7 @@ mcp:
       url: https://example.com/mcp
       headers: { Authorization: 'Bearer ${WEB_TOKEN}' }
       sampling: { model: sonnet }
+    time: { target: 'uvx mcp-server-time', env: { TZ: UTC } }
   targets:
     - { name: hf, target: 'https://huggingface.co/mcp' }
     - target: npx -y @scope/server-memory
@@ -307,6 +308,7 @@ defaultmodel: sonnet
         ("fetch", "uvx mcp-server-fetch"),
         ("hf", "https://huggingface.co/mcp"),
         ("server-memory", "npx -y @scope/server-memory"),
+        ("time", "uvx mcp-server-time"),
         ("web", "https://example.com/mcp"),
     ];
     assert_eq!(servers, expected.map(|(name, it)| (name.to_owned(), it.to_owned())));
@@ -318,8 +320,8 @@ defaultmodel: sonnet
         "T0604 fastagent.config.yaml:5 `openai.api_key` is not read (keys are yours and not the",
         "T0604 fastagent.config.yaml:8 `generic.api_key` is not read",
         "T0904 fastagent.config.yaml:16 `mcp.servers.web.sampling` means nothing here",
-        "T0904 fastagent.config.yaml:20 `logger` means nothing here",
-        "T0904 fastagent.config.yaml:21 `defaultmodel` means nothing here (did you mean `default_m",
+        "T0904 fastagent.config.yaml:21 `logger` means nothing here",
+        "T0904 fastagent.config.yaml:22 `defaultmodel` means nothing here (did you mean `default_m",
         "T0912 fastagent.secrets.yaml:1 this file is not read (keys come from the environment",
     ] {
         assert!(found.iter().any(|it| it.starts_with(part)), "{part}: {found:#?}");
@@ -346,6 +348,14 @@ fn what_is_wrong_with_it_is_told_with_its_place() {
         ("default_model: 5", "T0603 fastagent.config.yaml:1 `default_model` must be a text"),
         ("model_references: { system: [] }", "T0603 fastagent.config.yaml:1 `model_references."),
         ("- a", "T0111 fastagent.config.yaml:1"),
+        (
+            "mcp: { targets: [{ name: a }] }",
+            "T0605 fastagent.config.yaml:1 an entry of `mcp.targets`",
+        ),
+        (
+            "mcp: { targets: ['ftp://x'] }",
+            "T0605 fastagent.config.yaml:1 the target `ftp://x` is an",
+        ),
     ] {
         let card = "---\nmodel: passthrough\n---\nYou.\n";
         let folder = TestFolder::new(&[("fastagent.config.yaml", config), ("dev.md", card)]);
@@ -619,4 +629,24 @@ async fn a_folder_that_is_not_there_yet_is_a_warning() {
     assert!(answer.contains("work/later"), "{answer}");
     std::fs::create_dir_all(folder.path().join("work/later")).expect("a folder");
     assert!(said(folder.path()).is_empty());
+}
+
+#[test]
+fn no_message_about_a_configuration_shows_a_secret() {
+    let config = "azure: { api_key: sk-one, other: 1 }
+openai: { api_key: sk-two, organization: x, base_url: 5 }
+mcp:
+  servers:
+    a: { url: 'no address', headers: { Authorization: sk-three }, auth: { token: sk-four }, roots: [] }
+    b: { command: 5, url: 'https://example.com', env: { KEY: sk-five } }
+  targets: [{ name: c, target: 'ftp://x', access_token: sk-six }]
+otel: [{ secret: sk-seven }]
+";
+    let card = "---\nmodel: passthrough\n---\nYou.\n";
+    let folder = TestFolder::new(&[("fastagent.config.yaml", config), ("dev.md", card)]);
+    let loaded = loaded(folder.path());
+    assert!(loaded.report.errors() >= 4, "{:#?}", messages(&loaded.report));
+    let shown = loaded.report.render_text(tenure_cards::diagnostic::Color::Never);
+    let shown = format!("{shown}{loaded:?}{:?}", tenure_cards::project::convert(folder.path()));
+    assert!(!shown.contains("sk-"), "{shown}");
 }

@@ -39,7 +39,7 @@ pub(super) fn run(dir: &Path) -> Result<Exit> {
     let shown = for_shell(dir);
     let name = conversion.file.file_name().unwrap_or_default().to_string_lossy();
     let mut text = format!("{} {} from {name}; {left}\n", paint(GOOD, "Created"), target.display());
-    for line in conversion.toml.lines() {
+    for line in conversion.shown.lines() {
         text.push_str(&format!("  {}\n", paint(DIM, line)));
     }
     text.push_str(&format!(

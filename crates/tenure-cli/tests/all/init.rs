@@ -72,7 +72,7 @@ model_references: { system: { fast: passthrough } }
 generic: { base_url: 'http://127.0.0.1:8080/v1', api_key: sk-in-clear }
 mcp:
   servers:
-    web: { url: 'https://example.com/mcp', headers: { X-Token: '${WEB_TOKEN}' }, roots: [] }
+    web: { url: 'https://example.com/mcp', headers: { X-Token: '${WEB_TOKEN}', X-Other: sk-in-clear }, roots: [] }
 logger: { type: none }
 ";
     let card = "---\nname: dev\nservers: [web]\n---\nYou.\n";
@@ -88,7 +88,7 @@ logger: { type: none }
         sandbox.read("dev/tenure.toml"),
         "default_model = \"$system.fast\"\n\n[aliases]\n\"$system.fast\" = \"passthrough\"\n\n\
          [mcp.servers.web]\nurl = \"https://example.com/mcp\"\n\n\
-         [mcp.servers.web.headers]\nX-Token = \"${WEB_TOKEN}\"\n\n\
+         [mcp.servers.web.headers]\nX-Other = \"sk-in-clear\"\nX-Token = \"${WEB_TOKEN}\"\n\n\
          [providers.generic]\nbase_url = \"http://127.0.0.1:8080/v1\"\n"
     );
     sandbox.run(&["check", "dev"]).exits(0).prints("T0912");

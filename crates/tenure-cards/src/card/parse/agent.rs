@@ -7,7 +7,7 @@ use crate::card::{
 };
 use crate::diagnostic::Code;
 use crate::hook::SpecScope;
-use crate::project::Project;
+use crate::project::{ConfineError, Project};
 use crate::python::refusal;
 use crate::source::{Node, Value};
 use std::path::{Path, PathBuf};
@@ -135,26 +135,23 @@ fn cwd(tree: &Node, reader: &mut Reader<'_>, project: &Project) -> Option<PathBu
             );
             None
         }
+        Err(ConfineError::Missing) => {
+            // A folder that is not there may be made by the time that it is needed.
+            let later = project.confine_new(&project.root, Path::new(text)).ok();
+            let code = if later.is_some() { Code::MissingFolder } else { Code::BadFolder };
+            let message = format!("`cwd` is `{text}`, which is not there");
+            let help = "it starts from the project's folder; create it before the shell is used, \
+                        or correct it";
+            reader.problem_help(code, node.span, message, help);
+            later
+        }
         Err(error) => {
             let mut problem = refusal(text, error, project);
             if problem.code == Code::OutsideProject {
                 problem.help = "name a folder beneath the project's folder".into();
             }
-            // A folder that is not there may be made by the time that it is needed.
-            let later = match problem.code {
-                Code::PythonFileMissing => project.confine_new(&project.root, Path::new(text)).ok(),
-                _ => None,
-            };
-            if later.is_some() {
-                problem.code = Code::MissingFolder;
-                problem.message = format!("`cwd` is `{text}`, which is not there");
-                problem.help =
-                    "it starts from the project's folder; create it before the shell is \
-                                used, or correct it"
-                        .into();
-            }
             reader.problem_help(problem.code, node.span, problem.message, problem.help);
-            later
+            None
         }
     }
 }

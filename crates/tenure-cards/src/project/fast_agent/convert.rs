@@ -3,10 +3,10 @@
 //! The tables have the places of the YAML that they come from, so that whatever is wrong with them
 //! is shown in the file that people wrote.
 
-use crate::card::{Environ, expand_each};
+use crate::card::looks_secret;
 use crate::diagnostic::{Code, Diagnostic, Report, Severity};
 use crate::nearest::nearest;
-use crate::server::{Target, default_name};
+use crate::server::{Target, default_name, variables};
 use crate::source::{self, Key, Node, Source, Span, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,12 +21,31 @@ const SECTIONS: &[&str] = &["default_model", "model_references", "mcp"];
 /// The settings of a server that a `tenure.toml` has by the same names.
 const KEPT: &[&str] = &["command", "args", "env", "cwd", "url", "headers"];
 /// Those that say nothing more: the kind of a server follows from the others.
-const IMPLIED: &[&str] = &["transport", "name", "target", "management"];
+const IMPLIED: &[&str] = &["transport", "name", "management"];
+/// What to write for a target.
+const TARGET: &str = "write an address or a command line";
 
-/// Reads the file; none if it is no YAML.
-pub(super) fn tree(source: &Arc<Source>, report: &mut Report) -> Option<Node> {
+/// Reads the file; none if it is no YAML. The source that comes with it is for messages: it has
+/// nothing in it that may be a secret.
+pub(super) fn tree(source: &Arc<Source>, report: &mut Report) -> Option<(Node, Arc<Source>)> {
     let span = Span::new(0, source.text().len());
-    source::parse_yaml(source, span, report)
+    let tree = source::parse_yaml(source, span, report)?;
+    let mut hidden = Arc::clone(source);
+    hide(&tree, &mut hidden);
+    Some((tree, hidden))
+}
+
+/// Hides what stands under the names of secrets, and all that servers are given.
+fn hide(node: &Node, source: &mut Arc<Source>) {
+    for (key, value) in node.map().unwrap_or_default() {
+        let holds_secrets = matches!(&*key.text, "headers" | "env" | "auth");
+        if holds_secrets || looks_secret(&key.text) {
+            *source = Arc::new(source.hiding(value.span));
+        } else {
+            hide(value, source);
+        }
+    }
+    node.list().unwrap_or_default().iter().for_each(|item| hide(item, source));
 }
 
 /// Makes the tables of a `tenure.toml`; none if there are no sections. What means nothing here is
@@ -111,7 +130,7 @@ impl Reading<'_> {
             let path = format!("{name}.{}", key.text);
             match &*key.text {
                 "base_url" => put(&mut settings, key.span, "base_url", value(node)),
-                "api_key" => self.key(&path, key.span, node.span),
+                "api_key" => self.key(&path, key.span, node),
                 _ => self.meaningless(&path, key.span, None),
             }
         }
@@ -133,7 +152,7 @@ impl Reading<'_> {
                 }
                 "targets" => {
                     for target in node.list().unwrap_or_default() {
-                        self.target(target, &mut servers);
+                        self.listed(target, &mut servers);
                     }
                 }
                 other => self.meaningless(&format!("mcp.{other}"), key.span, None),
@@ -147,6 +166,11 @@ impl Reading<'_> {
         for (key, node) in entries.iter().filter(|(_, node)| node.value != Value::Null) {
             match &*key.text {
                 name if KEPT.contains(&name) => put(&mut server, key.span, name, texts(node)),
+                "target" => {
+                    if !self.target(node, &mut server) {
+                        return None;
+                    }
+                }
                 "access_token" => self.token(key.span, node, entries, &mut server),
                 "protocol_mode" => put(&mut server, key.span, "protocol", value(node)),
                 "read_timeout_seconds" => {
@@ -185,47 +209,47 @@ impl Reading<'_> {
         put(server, at, "headers", nested(node.span, given));
     }
 
-    /// A server that is named by what it is reached by.
-    fn target<'n>(&mut self, node: &'n Node, servers: &mut DeTable<'n>) {
-        let entries = node.map().unwrap_or_default();
-        let field = |name: &str| entries.iter().find(|(key, _)| key.text == name);
-        let target = field("target").map_or(node, |(_, node)| node);
+    /// A server of the list `mcp.targets`, which may have no name of its own.
+    fn listed<'n>(&mut self, node: &'n Node, servers: &mut DeTable<'n>) {
+        let target = node.field("target").unwrap_or(node);
         let Some(written) = target.text() else {
             let message = "an entry of `mcp.targets` has no `target`";
-            self.problem(Code::BadServer, node.span, message, "write an address or a command line");
+            self.problem(Code::BadServer, node.span, message, TARGET);
             return;
         };
-        let parsed = match Target::parse(written) {
-            Ok(parsed) => parsed,
-            Err(why) => {
-                let message = format!("the target `{written}` {why}");
-                self.problem(
-                    Code::BadServer,
-                    target.span,
-                    message,
-                    "write an address or a command line",
-                );
-                return;
+        let name = node.field("name").and_then(Node::text).map(str::to_owned);
+        let name = name.or_else(|| Target::parse(written).ok().map(|it| default_name(&it)));
+        let name = name.unwrap_or_default();
+        let path = format!("mcp.targets.{name}");
+        let server = match node.map() {
+            Some(entries) => self.server(&path, entries),
+            None => {
+                let mut server = DeTable::new();
+                self.target(node, &mut server).then_some(server)
             }
         };
-        let name = field("name").and_then(|(_, node)| node.text()).map(str::to_owned);
-        let name = name.unwrap_or_else(|| default_name(&parsed));
-        let path = format!("mcp.targets.{name}");
-        let Some(mut server) = self.server(&path, entries) else { return };
-        match parsed {
-            Target::Url(url) => put(&mut server, target.span, "url", text(target.span, url)),
-            Target::Command(words) => {
+        if let Some(server) = server {
+            put(servers, target.span, &name, nested(node.span, server));
+        }
+    }
+
+    /// What a server is reached by, in one text. Says whether it can be understood.
+    fn target(&mut self, node: &Node, server: &mut DeTable<'_>) -> bool {
+        let written = node.text().unwrap_or_default();
+        match Target::parse(written) {
+            Ok(Target::Url(url)) => put(server, node.span, "url", text(node.span, url)),
+            Ok(Target::Command(words)) => {
                 let mut command = DeArray::new();
-                words.into_iter().for_each(|word| command.push(text(target.span, word)));
-                put(
-                    &mut server,
-                    target.span,
-                    "command",
-                    spanned(target.span, DeValue::Array(command)),
-                );
+                words.into_iter().for_each(|word| command.push(text(node.span, word)));
+                put(server, node.span, "command", spanned(node.span, DeValue::Array(command)));
+            }
+            Err(why) => {
+                let message = format!("the target `{written}` {why}");
+                self.problem(Code::BadServer, node.span, message, TARGET);
+                return false;
             }
         }
-        put(servers, target.span, &name, nested(node.span, server));
+        true
     }
 
     /// The entries of a section, which has to be a mapping.
@@ -242,23 +266,17 @@ impl Reading<'_> {
     }
 
     /// A key is named, and its value is neither read nor shown.
-    fn key(&mut self, path: &str, at: Span, value: Span) {
-        let mut variables = Vec::new();
-        let written = self.source.slice(value).to_owned();
-        expand_each(&written, &Environ::empty(), |name, _| {
-            variables.push(name.to_owned());
-        });
-        let from = match variables.is_empty() {
-            true => "set the provider's variable".to_owned(),
-            false => format!("set {}", variables.join(" and ")),
+    fn key(&mut self, path: &str, at: Span, node: &Node) {
+        let from = match &*variables(node.scalar().unwrap_or_default()) {
+            [] => "set the provider's variable".to_owned(),
+            names => format!("set {}", names.join(" and ")),
         };
         let help = format!(
             "keys are yours and not the project's: {from} in your environment, or say in your own \
              configuration, ~/.config/tenure/config.toml, where the key is"
         );
-        let source = Arc::new(self.source.hiding(value));
-        let found =
-            Diagnostic::new(Code::KeyInConfig, &source, at, format!("`{path}` is not read"));
+        let message = format!("`{path}` is not read");
+        let found = Diagnostic::new(Code::KeyInConfig, self.source, at, message);
         self.report.push(found.help(help).severity(Severity::Warning));
     }
 

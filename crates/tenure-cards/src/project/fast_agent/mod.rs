@@ -4,6 +4,7 @@
 mod convert;
 mod write;
 
+use self::write::Reader;
 use super::config::{self, ProjectConfig};
 use super::{CONFIG_FILE, Project, shown};
 use crate::diagnostic::{Code, Diagnostic, Report};
@@ -40,15 +41,24 @@ impl fmt::Debug for FastAgentConfig {
 }
 
 /// A configuration of fast-agent as a `tenure.toml`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Conversion {
     /// The file that it was read from.
     pub file: PathBuf,
     /// What a `tenure.toml` beside the cards has to say.
     pub toml: String,
+    /// The same without values that may be secrets.
+    pub shown: String,
     /// What is wrong with it, and what was left out.
     pub report: Report,
+}
+
+impl fmt::Debug for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Conversion");
+        shown.field("file", &self.file).field("toml", &self.shown).finish_non_exhaustive()
+    }
 }
 
 /// Converts the configuration of fast-agent that the workspace `root` has; none if it has none.
@@ -61,13 +71,14 @@ pub fn convert(root: &Path) -> Option<Conversion> {
     let mut report = Report::new();
     let read = source_of(&file, &root, here.as_deref(), &mut report);
     let toml = read.and_then(|source| {
-        let tree = convert::tree(&source, &mut report)?;
+        let (tree, source) = convert::tree(&source, &mut report)?;
         let table = convert::table(&tree, &source, &mut report)?;
         config::parse(&source, &root, &table, &mut report);
-        Some(write::toml(&table))
+        Some([Reader::Program, Reader::Person].map(|reader| write::toml(&table, reader)))
     });
     files.report_unread(here.as_deref(), Reason::Found, &mut report);
-    Some(Conversion { file, toml: toml.unwrap_or_default(), report })
+    let [toml, shown] = toml.unwrap_or_default();
+    Some(Conversion { file, toml, shown, report })
 }
 
 /// The workspace that `start` belongs to, if fast-agent has left its files there: the nearest of
@@ -112,7 +123,11 @@ pub(crate) fn sibling_cards(folder: &Path) -> Option<PathBuf> {
         TOOL_CARDS => AGENT_CARDS,
         _ => return None,
     };
-    Some(folder.join("..").join(other)).filter(|it| it.is_dir())
+    let beside = match folder.file_name() {
+        Some(_) => folder.with_file_name(other),
+        None => folder.join("..").join(other),
+    };
+    beside.is_dir().then_some(beside)
 }
 
 /// Whether a file has one of the names by which fast-agent finds its own files.
@@ -134,9 +149,11 @@ pub(super) fn read(
         return (ProjectConfig::default(), None);
     };
     let text = source.shared_text();
-    let tree = convert::tree(&source, report);
-    let table = tree.as_ref().and_then(|tree| convert::table(tree, &source, report));
-    let config = table.map(|table| config::parse(&source, root, &table, report));
+    let read = convert::tree(&source, report);
+    let config = read.and_then(|(tree, source)| {
+        let table = convert::table(&tree, &source, report)?;
+        Some(config::parse(&source, root, &table, report))
+    });
     (config.unwrap_or_default(), Some(FastAgentConfig { file, text }))
 }
 
@@ -215,7 +232,7 @@ impl Files {
             Reason::OwnConfig => (
                 self.config.as_ref(),
                 CONFIG_FILE.into(),
-                "put what it says into the tenure.toml; without that file, `tenure init --from \
+                "put what it says into the tenure.toml, and remove it; without that file, `tenure init --from \
                  fast-agent` writes it",
             ),
             Reason::Found => {

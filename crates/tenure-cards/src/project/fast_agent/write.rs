@@ -2,28 +2,42 @@
 
 use toml::de::{DeTable, DeValue};
 
+/// Who reads what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// The program.
+    Program,
+    /// A person, or whoever looks over the shoulder: values that may be secrets are left out.
+    Person,
+}
+
 /// Writes the tables: what is no table first, then each table under its name.
-pub(super) fn toml(table: &DeTable<'_>) -> String {
+pub(super) fn toml(table: &DeTable<'_>, reader: Reader) -> String {
     let mut text = String::new();
-    write(table, "", &mut text);
+    write(table, "", reader, &mut text);
     text
 }
 
-fn write(table: &DeTable<'_>, path: &str, text: &mut String) {
+fn write(table: &DeTable<'_>, path: &str, reader: Reader, text: &mut String) {
     let is_table = |value: &DeValue<'_>| value.is_table();
     let plain = || table.iter().filter(|(_, value)| !is_table(value.get_ref()));
     if !path.is_empty() && plain().next().is_some() {
         let gap = if text.is_empty() { "" } else { "\n" };
         text.push_str(&format!("{gap}[{path}]\n"));
     }
+    let is_given = path.ends_with(".headers") || path.ends_with(".env");
     for (name, value) in plain() {
-        text.push_str(&format!("{} = {}\n", key(name.get_ref()), said(value.get_ref())));
+        let mut value = said(value.get_ref());
+        if is_given && reader == Reader::Person && !value.contains("${") {
+            value = "\"***\"".to_owned();
+        }
+        text.push_str(&format!("{} = {value}\n", key(name.get_ref())));
     }
     for (name, value) in table {
         if let Some(inner) = value.get_ref().as_table() {
             let name = key(name.get_ref());
             let path = if path.is_empty() { name } else { format!("{path}.{name}") };
-            write(inner, &path, text);
+            write(inner, &path, reader, text);
         }
     }
 }
