@@ -3,11 +3,13 @@
 use super::model::Call;
 use super::price;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tenure_core::message::{ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::{ModelError, ModelErrorKind, ModelResponse, StopReason, Usage};
+use tenure_core::tool::LongIntegers;
 
 /// What a token written to a cache costs beyond one that is only read, as a part of the latter.
 /// Every provider that takes anything for it takes this much.
@@ -50,17 +52,20 @@ impl Draft {
             // What is not finished must not be called. In an answer that was cut, arguments that
             // are missing are not none, and those that can be read need not be all.
             let complete = !cut || draft.complete && !draft.arguments.trim().is_empty();
-            let Some(arguments) = object(&draft.arguments).filter(|_| complete) else {
-                return Err(if cut {
+            let arguments = match object(&draft.arguments) {
+                Ok(arguments) if complete => arguments,
+                _ if cut => {
                     let what = "the answer ran into its token limit in the middle of a tool call; \
                                 raise max_tokens";
-                    blame.error(ModelErrorKind::Truncated, what)
-                } else {
-                    blame.malformed(&format!(
-                        "the arguments of the call to `{}` are not a JSON object",
+                    return Err(blame.error(ModelErrorKind::Truncated, what));
+                }
+                read => {
+                    let why = read.err().map(|error| format!(": {error}")).unwrap_or_default();
+                    return Err(blame.malformed(&format!(
+                        "the arguments of the call to `{}` are not a JSON object{why}",
                         draft.name
-                    ))
-                });
+                    )));
+                }
             };
             if draft.name.is_empty() {
                 return Err(blame.malformed("a tool call names no tool"));
@@ -102,16 +107,66 @@ impl Draft {
 }
 
 /// The arguments of a call, if they are an object. No arguments at all are an empty one.
-fn object(text: &str) -> Option<String> {
+fn object(text: &str) -> serde_json::Result<String> {
     if text.trim().is_empty() {
-        return Some("{}".to_owned());
+        return Ok("{}".to_owned());
     }
-    serde_json::from_str::<Map<String, Value>>(text).is_ok().then(|| text.to_owned())
+    serde_json::from_str::<Map<String, Value>>(text).map(|_| text.to_owned())
 }
 
-/// Whether the arguments of a call are an object that holds something.
+/// What a server wrote, with the arguments of calls as texts where they hold an integer of more than
+/// 64 bits: read as values, such integers would lose their last digits.
+pub(super) fn exact(data: &[u8]) -> Cow<'_, [u8]> {
+    let rewritten = || {
+        let text = std::str::from_utf8(data).ok()?;
+        let long = LongIntegers::of(text)?;
+        let mut value = serde_json::from_str(text).ok()?;
+        quote(&mut value, &long);
+        serde_json::to_vec(&value).ok()
+    };
+    rewritten().map_or(Cow::Borrowed(data), Cow::Owned)
+}
+
+fn quote(value: &mut Value, long: &LongIntegers<'_>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                let Some(long) = long.key(key) else { continue };
+                match key.as_str() {
+                    "arguments" | "args" | "input" => *inner = long.json(inner).into(),
+                    _ => quote(inner, long),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                if let Some(long) = long.item(at) {
+                    quote(item, long);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The arguments of a call that a server writes as an object, as a text.
+pub(super) fn written(arguments: Option<Value>) -> String {
+    match arguments {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text,
+        Some(arguments) => arguments.to_string(),
+    }
+}
+
+/// Whether the arguments of a call are an object that holds something, or the text of one.
 pub(super) fn is_filled(arguments: &Value) -> bool {
-    arguments.as_object().is_some_and(|fields| !fields.is_empty())
+    match arguments {
+        Value::Object(fields) => !fields.is_empty(),
+        Value::String(text) => {
+            serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|fields| !fields.is_empty())
+        }
+        _ => false,
+    }
 }
 
 /// The JSON of an answer, also where the model put it between fences.

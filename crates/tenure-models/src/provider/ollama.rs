@@ -1,6 +1,6 @@
 //! Ollama's own language: a JSON object on each line.
 
-use super::answer::{Draft, DraftCall, arguments, count, in_words, is_filled};
+use super::answer::{Draft, DraftCall, arguments, count, exact, in_words, is_filled, written};
 use super::model::Call;
 use super::options::Reasoning;
 use super::transport::{Form, post, secret};
@@ -32,7 +32,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
         if line.is_empty() {
             continue;
         }
-        let frame: Value = serde_json::from_slice(line).map_err(|error| {
+        let frame: Value = serde_json::from_slice(&exact(line)).map_err(|error| {
             lines.blame().malformed(&format!("a piece of the answer cannot be read: {error}"))
         })?;
         match take(call, &mut draft, &frame)? {
@@ -45,7 +45,7 @@ pub(super) async fn call(call: Call<'_>) -> Result<Draft, ModelError> {
         }
     }
     // The last line may lack its end; if it was cut, it is no JSON.
-    if let Ok(frame) = serde_json::from_slice::<Value>(lines.rest())
+    if let Ok(frame) = serde_json::from_slice::<Value>(&exact(lines.rest()))
         && let Progress::Ended = take(call, &mut draft, &frame)?
     {
         return Ok(draft);
@@ -84,11 +84,7 @@ fn take(call: Call<'_>, draft: &mut Draft, frame: &Value) -> Result<Progress, Mo
         let arguments = made.pointer("/function/arguments");
         // A call comes in one piece. Whether one without arguments was to have some is not said.
         let complete = arguments.is_some_and(is_filled);
-        let arguments = match arguments {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            Some(value) => value.to_string(),
-        };
+        let arguments = written(arguments.cloned());
         draft.calls.push(DraftCall {
             id: text("/id").to_owned(),
             name: text("/function/name").to_owned(),

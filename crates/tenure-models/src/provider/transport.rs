@@ -1,6 +1,6 @@
 //! One request and its answer: bounded in time and in size.
 
-use super::answer::merge;
+use super::answer::{exact, merge};
 use super::config::Timeouts;
 use super::fault::Blame;
 use super::model::Call;
@@ -167,7 +167,7 @@ impl<'a> Reply<'a> {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Err(self.blame.malformed("the server answered with nothing"));
         }
-        let value: Value = serde_json::from_slice(&body).map_err(|error| {
+        let value: Value = serde_json::from_slice(&exact(&body)).map_err(|error| {
             self.blame.malformed(&format!("the server's answer is not JSON: {error}"))
         })?;
         match value.get("error") {

@@ -10,6 +10,7 @@
 //! | calls come without ids, with the same one, or twice | all | `a_call_without_an_id_gets_one_and_a_repeated_one_is_made_once` |
 //! | an error in mid-stream has no type, and the answer goes on behind it | all | `an_error_in_mid_stream_ends_the_answer_whatever_follows`, `a_limit_in_mid_stream_is_a_rate_limit` |
 //! | a call that failed is sent back as if it had gone well | all | `a_call_that_failed_is_sent_back_as_one` |
+//! | an integer of more than 64 bits loses digits | those whose arguments are objects | `an_integer_of_any_length_keeps_its_digits` |
 //! | token counts are larger than 32 bits, negative or fractions | all | `token_counts_of_any_form_are_read` |
 //! | a key that a server repeats is shown or logged | all | `a_key_that_a_server_repeats_is_not_shown` |
 //!
@@ -227,6 +228,75 @@ async fn a_call_without_an_id_gets_one_and_a_repeated_one_is_made_once() {
         let ids: BTreeSet<&str> = calls.iter().map(|call| &*call.id).collect();
         assert_eq!((calls.len(), ids.len()), (3, 3), "{wire}: {calls:?}");
         assert!(&*calls[0].id == "same" && !ids.contains(""), "{wire}: {ids:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_integer_of_any_length_keeps_its_digits() {
+    let arguments = r#"{"id":123456789012345678901234567890,"list":[-18446744073709551616]}"#;
+    let answers = [
+        (
+            "openai",
+            r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":
+                {"name":"weather","arguments":ARGUMENTS}}]},"finish_reason":"tool_calls"}]}"#,
+        ),
+        (
+            "anthropic",
+            r#"{"content":[{"type":"tool_use","id":"a","name":"weather","input":ARGUMENTS}],
+                "stop_reason":"tool_use"}"#,
+        ),
+        (
+            "google",
+            r#"{"candidates":[{"content":{"parts":[{"text":"99999999999999999999"},
+                {"functionCall":{"name":"weather","args":ARGUMENTS}}]},"finishReason":"STOP"}]}"#,
+        ),
+        (
+            "ollama",
+            r#"{"message":{"tool_calls":[{"function":{"name":"weather","arguments":ARGUMENTS}}]},
+                "done":true}"#,
+        ),
+    ];
+    for (wire, answer) in answers {
+        let answer = answer.replace("ARGUMENTS", arguments).replace('\n', "");
+        let asked = ask(wire, Mode::Whole, vec![whole(200, &[JSON], &answer)]).await;
+        assert_eq!(asked.response().calls[0].arguments, arguments, "{wire}");
+        let streamed = match wire {
+            "openai" => events(&[&answer.replace("\"message\"", "\"delta\""), "[DONE]"]),
+            "google" => events(&[&answer]),
+            "ollama" => lines(&[&answer]),
+            _ => events(&[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use",
+                    "id":"a","name":"weather","input":{}}}"#,
+                &format!(
+                    r#"{{"type":"content_block_delta","index":0,"delta":
+                    {{"type":"input_json_delta","partial_json":{}}}}}"#,
+                    Value::from(arguments)
+                ),
+                r#"{"type":"content_block_stop","index":0}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+                r#"{"type":"message_stop"}"#,
+            ]),
+        };
+        let asked = ask(wire, Mode::Streamed, streamed).await;
+        assert_eq!(asked.response().calls[0].arguments, arguments, "{wire}, streamed");
+    }
+}
+
+#[tokio::test]
+async fn numbers_that_json_does_not_have_are_named() {
+    for (arguments, why) in [("{\"x\":NaN}", "expected value"), ("{\"x\":1e999}", "out of range")] {
+        let steps = events(&[
+            &format!(
+                r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{{"index":0,"id":"a","function":
+                {{"name":"weather","arguments":{}}}}}]}},"finish_reason":"tool_calls"}}]}}"#,
+                Value::from(arguments)
+            ),
+            "[DONE]",
+        ]);
+        let asked = ask("openai", Mode::Streamed, steps).await;
+        let said = asked.error().to_string();
+        assert_eq!(asked.kind(), Kind::Malformed, "{said}");
+        assert!(said.contains("`weather` are not a JSON object") && said.contains(why), "{said}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What Anthropic answers, in one piece and piece by piece.
 
-use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep};
+use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep, written};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -184,7 +184,7 @@ impl Assembly {
                 Block::Call { id, name, input, pieces } => {
                     // The block of a call that was cut is ended, too.
                     let complete = !pieces.is_empty();
-                    let arguments = if pieces.is_empty() { input.to_string() } else { pieces };
+                    let arguments = if pieces.is_empty() { written(Some(input)) } else { pieces };
                     let mut what = Map::new();
                     if !thoughts.is_empty() {
                         what.insert("thoughts".to_owned(), std::mem::take(&mut thoughts).into());

@@ -1,6 +1,6 @@
 //! What Gemini answers, in one piece and piece by piece: the pieces have the form of the whole.
 
-use super::super::answer::{Draft, DraftCall, count, is_filled, keep};
+use super::super::answer::{Draft, DraftCall, count, exact, is_filled, keep, written};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -83,7 +83,7 @@ impl Assembly {
 
     /// Takes a piece, and hands its text on. Says whether it held anything of the answer.
     pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
-        let piece: Value = serde_json::from_slice(data).map_err(|error| {
+        let piece: Value = serde_json::from_slice(&exact(data)).map_err(|error| {
             let what = format!("a piece of the answer cannot be read: {error}");
             call.route.blame().malformed(&what)
         })?;
@@ -140,10 +140,7 @@ impl Assembly {
         }
         // A call comes in one piece. Whether one without arguments was to have some is not said.
         let complete = made.args.as_ref().is_some_and(is_filled);
-        let arguments = match made.args {
-            None | Some(Value::Null) => String::new(),
-            Some(args) => args.to_string(),
-        };
+        let arguments = written(made.args);
         let continuation = keep(call, what);
         self.calls.push(DraftCall { id, name: made.name, arguments, complete, continuation });
     }

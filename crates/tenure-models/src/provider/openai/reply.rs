@@ -1,6 +1,6 @@
 //! What a compatible server answers, in one piece and piece by piece.
 
-use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, keep};
+use super::super::answer::{CACHE_WRITE, Draft, DraftCall, count, exact, keep};
 use super::super::model::Call;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
@@ -128,7 +128,7 @@ impl Assembly {
     /// Takes a piece, and hands its text on. Says whether it held anything of the answer.
     pub(super) fn take(&mut self, call: Call<'_>, data: &[u8]) -> Result<bool, ModelError> {
         let blame = call.route.blame();
-        let chunk: Chunk = serde_json::from_slice(data).map_err(|error| {
+        let chunk: Chunk = serde_json::from_slice(&exact(data)).map_err(|error| {
             blame.malformed(&format!("a piece of the answer cannot be read: {error}"))
         })?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
