@@ -105,7 +105,7 @@ mod tests {
                 Err("argument `message` must be a string, but it is 5"),
             ),
             (&plain, json!({ "task": { "a": 1 } }), Ok("{\"task\":{\"a\":1}}")),
-            (&plain, json!({ "b": "x", "a": 1 }), Ok("{\"a\":1,\"b\":\"x\"}")),
+            (&plain, json!({ "b": "x", "a": 1 }), Ok("{\"b\":\"x\",\"a\":1}")),
             (&plain, json!({ "message": null }), Err("argument `message` is missing")),
             (&plain, json!({}), Err("argument `message` is missing")),
             (&message, json!({ "message": "x" }), Ok("x")),

@@ -1,6 +1,6 @@
 //! The way of a call to the thread that runs its function.
 
-use super::{Invocation, Rest, Told};
+use super::{Again, Invocation, Rest, Told};
 use crate::python::Style;
 use crate::python::brief;
 use crate::python::lane::{Lane, NotSent};
@@ -162,10 +162,9 @@ impl Invocation<'_> {
         };
         let setup = Setup { worker, lane: &lane, is_done: false };
         let again = self.host.starts().again(instance, self.chair);
-        if !again.is_empty() {
-            self.start_again(worker, &lane, &again).await?;
+        if again.is_empty() || self.start_again(worker, &lane, &again).await? == Started::Yes {
+            setup.done();
         }
-        setup.done();
         Ok(())
     }
 
@@ -174,7 +173,7 @@ impl Invocation<'_> {
         worker: &Arc<Worker>,
         lane: &Arc<Lane>,
         again: &[Arc<Start>],
-    ) -> Result<(), HookError> {
+    ) -> Result<Started, HookError> {
         let cx = *self.site.cx();
         for start in again {
             let invocation = Invocation {
@@ -186,8 +185,11 @@ impl Invocation<'_> {
                 chair: self.chair,
             };
             let entered = Entered { worker: worker.clone(), lane: lane.clone(), is_claimed: false };
-            let (_, result) = Box::pin(invocation.call(entered, Told::StartAgain)).await;
+            let (repeat, result) = Box::pin(invocation.call(entered, Told::StartAgain)).await;
             if let Err(failed) = result {
+                if repeat == Again::Yes {
+                    return Ok(Started::NotHere);
+                }
                 self.host.starts().fail(cx.instance_id());
                 return Err(HookError::new(format!(
                     "`{}` could not start the agent again after its worker was replaced: {}",
@@ -201,8 +203,16 @@ impl Invocation<'_> {
             let hooks: Vec<_> = again.iter().map(|start| &*start.hook).collect();
             json!({ "reason": brief::WORKER_REPLACED, "on_start": hooks })
         });
-        Ok(())
+        Ok(Started::Yes)
     }
+}
+
+/// Whether an instance was started again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Started {
+    Yes,
+    /// Another call took the worker down; it is tried in the next.
+    NotHere,
 }
 
 /// The setup of an instance on a lane, which later calls wait for. If it comes to nothing, the lane is not

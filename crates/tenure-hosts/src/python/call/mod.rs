@@ -200,7 +200,7 @@ impl Invocation<'_> {
             Err(Unsent::NotTaken) => Err(Failed::Gone(call.lane().gone())),
         };
         let again = match &said {
-            Err(Failed::Gone(gone)) => self.may_be_repeated(&call, gone),
+            Err(Failed::Gone(gone)) => self.may_be_repeated(&call, told, gone),
             _ => Again::No,
         };
         if !matches!(said, Err(Failed::Cut(_))) {
@@ -209,7 +209,7 @@ impl Invocation<'_> {
         (again, said)
     }
 
-    fn may_be_repeated(&self, call: &InFlight<'_>, gone: &Gone) -> Again {
+    fn may_be_repeated(&self, call: &InFlight<'_>, told: Told<'_>, gone: &Gone) -> Again {
         if !call.has_begun() {
             return Again::Yes;
         }
@@ -217,10 +217,8 @@ impl Invocation<'_> {
             Some(culprit) => culprit == call.id,
             None => call.lane().life().was_alone(),
         };
-        match self.site.cx().hook_type().is_end() && !is_culprit {
-            true => Again::Yes,
-            false => Again::No,
-        }
+        let is_repeatable = matches!(told, Told::StartAgain) || self.site.cx().hook_type().is_end();
+        if is_repeatable && !is_culprit { Again::Yes } else { Again::No }
     }
 
     /// Hears a function out that runs.

@@ -379,6 +379,14 @@ class Context:
             return owed(self, "step", step_later(self, name, effect))
         return step_now(self, name, effect)
 
+    def _undo(self) -> None:
+        """Takes back what it has written to the variables of its chat."""
+        scope = self._p.get("chat_id")
+        if self._variables is not None and scope:
+            chat = chat_of(scope)
+            with chat.lock:
+                chat.data.undo(self)
+
     def _add_changes(self, frame: dict[str, Any]) -> None:
         if self._state is not None:
             changes, gone = self._state.changes()

@@ -85,6 +85,7 @@ def failed(ctx: Context, error: BaseException) -> bytes:
     """The frame of a call that raised."""
     flush_logs(ctx)
     ctx._over = True
+    ctx._undo()
     frame: dict[str, Any] = {"id": ctx._id}
     if isinstance(error, tenure.Denied) and type(ctx) is Context:
         frame["r"] = {"deny": str(error)}

@@ -226,6 +226,55 @@ class Shared(Stored):
         # The number of the patch that a key was last sent with.
         self._sent: dict[str, int] = {}
         self._patches = 0
+        # The call that has written a key, until the host is told.
+        self._writers: dict[str, Any] = {}
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._writers[key] = current.get()
+
+    def __delitem__(self, key: str) -> None:
+        super().__delitem__(key)
+        self._writers[key] = current.get()
+
+    def pop(self, key: str, default: Any = UNSAID) -> Any:
+        value = super().pop(key, default)
+        self._writers[key] = current.get()
+        return value
+
+    def update(self, *others: Any, **more: Any) -> None:
+        for key, value in dict(*others, **more).items():
+            self[key] = value
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def undo(self, ctx: Context) -> None:
+        """Takes back what a call has written that failed, in place too, and that nobody else has
+        written since."""
+        for key in {*self, *self._base}:
+            if self._writers.get(key, ctx) is not ctx:
+                continue
+            base = self._base.get(key)
+            self._writers.pop(key, None)
+            if not base:
+                dict.pop(self, key, None)
+            elif key not in self._lost and not self._is_as(key, base):
+                value = json.loads(base)
+                if type(value) is dict and "$live" in value:
+                    value = self._live.get(self._mark(key, value))
+                dict.__setitem__(self, key, value)
+
+    def _is_as(self, key: str, base: str) -> bool:
+        """Whether a value is the one that the host knows, which then keeps its type."""
+        if key not in self:
+            return False
+        try:
+            return encode(self[key]) == base
+        except NOT_JSON:
+            return base.startswith('{"$live":')
 
     def merge(self, values: dict[str, Any], at: int, seen: dict[str, int]) -> None:
         """Takes over what changed elsewhere. `at` says how new the values are, `seen` which patch
@@ -243,16 +292,16 @@ class Shared(Stored):
             if type(value) is dict and "$live" in value:
                 mark = self._mark(key, value)
                 if mark not in self._live:
-                    super().pop(key, None)
+                    dict.pop(self, key, None)
                     self._lost[key] = value
                     continue
                 value = self._live[mark]
-            self[key] = value
+            dict.__setitem__(self, key, value)
         gone = [it for it in base if it not in values and self._sent.get(it, 0) <= seen.get(it, 0)]
         for key in gone:
             del base[key]
             self._lost.pop(key, None)
-            super().pop(key, None)
+            dict.pop(self, key, None)
         if len(self._live) > MOST_UNNAMED:
             named = {it.get("id") for it in values.values() if type(it) is dict and "$live" in it}
             for id in list(self._live)[:-MOST_UNNAMED]:
@@ -261,6 +310,7 @@ class Shared(Stored):
 
     def changes(self) -> tuple[dict[str, Any], list[str]]:
         patch, gone = super().changes()
+        self._writers.clear()
         if patch or gone:
             self._patches += 1
             self._sent.update(dict.fromkeys((*patch, *gone), self._patches))
