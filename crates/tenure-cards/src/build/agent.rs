@@ -228,7 +228,7 @@ impl Workshop<'_> {
         builder
     }
 
-    /// What becomes of the results of its tools, if its model does not read them.
+    /// Returns the mode of its tools' results, if its model does not read them.
     fn result_mode(&mut self, card: &Card, agent: &AgentCard) -> Option<ResultMode> {
         let mode = ResultMode::of(agent.model.request_params.tool_result_mode.as_deref())?;
         if agent.children.history_merge_target == HistoryMerge::Orchestrator {

@@ -104,12 +104,12 @@ fn in_files(message: &str) -> String {
     WORDS.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Whether an expression has this text in it.
+/// Returns `true` if an expression has this text in it.
 fn says(expression: &str, tool: &str) -> bool {
     ['\'', '"'].iter().any(|quote| expression.contains(&format!("{quote}{tool}{quote}")))
 }
 
-/// Whether a ready-made hook lets calls pass that it does not name.
+/// Returns `true` if a ready-made hook lets calls pass that it does not name.
 fn judges(name: &str, with: &Value) -> bool {
     matches!(name, "approval" | "dry_run") || name == "permissions" && with["default"] == "allow"
 }

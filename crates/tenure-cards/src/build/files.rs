@@ -19,10 +19,10 @@ pub(super) const WRITE: &str = "write_text_file";
 const MOST_READ: u64 = 256 * 1024;
 /// The most that it writes.
 const MOST_WRITTEN: usize = 16 * 1024 * 1024;
-/// What a model does not write, as a name in the path.
+/// Names in a path that keep a model from writing there.
 const KEPT: &[&str] = &[".tenure", ".git"];
 
-/// Where files are, and where they have to stay.
+/// The folder of relative paths, and the one that no path leaves.
 #[derive(Clone, Debug)]
 pub(super) struct Ground {
     /// The project's folder, absolute and resolved.
@@ -111,7 +111,7 @@ impl Tool for WriteTextFile {
     }
 }
 
-/// Whether a file decides over the project, or keeps its history.
+/// Returns `true` if a file decides over the project, or keeps its history.
 fn is_kept(file: &Path, root: &Path) -> bool {
     let below = file.strip_prefix(root).unwrap_or(file);
     let is_kept = |part: Component<'_>| KEPT.iter().any(|name| part.as_os_str() == *name);

@@ -14,7 +14,7 @@ const ARGUMENT: &str = "response_mode";
 const KEPT: &str = "_response_mode";
 const MODES: [&str; 3] = ["inherit", "postprocess", "passthrough"];
 
-/// Who decides that results are the answer.
+/// The party that decides that results are the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResultMode {
     /// The card: they always are.
@@ -33,7 +33,7 @@ impl ResultMode {
         }
     }
 
-    /// What it does, for whoever explains it.
+    /// Returns its effect in words, for `explain`.
     pub(super) fn explained(self) -> &'static str {
         match self {
             Self::Passthrough => "answers with what the tools returned",

@@ -140,7 +140,7 @@ pub(super) fn read(
     (config.unwrap_or_default(), Some(text))
 }
 
-/// Whether the file is one of the project's own; a link that leads out of it is refused.
+/// Returns `true` if the file is one of the project's own; a link that leads out of it is reported.
 pub(super) fn stays_inside(
     root: &Path,
     file: &Path,

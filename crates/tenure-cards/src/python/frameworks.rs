@@ -55,7 +55,7 @@ fn has_stand_in(import: &Import) -> bool {
         || is_module(&format!("{}.{name}", import.module))
 }
 
-/// Whether a module, or a package around one, stands in for the one of this name.
+/// Returns `true` if a module, or a package around one, stands in for the one of this name.
 fn is_module(name: &str) -> bool {
     let is_it = |module: &str| {
         module.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -75,8 +75,8 @@ fn modules() -> &'static HashMap<&'static str, Module> {
     })
 }
 
-/// Whether the environment of the project's Python has a package, as far as its files say: an
-/// interpreter that stands for another one is not asked.
+/// Returns `true` if the environment of the project's Python has a package, as far as its files
+/// say: an interpreter that stands for another one is not asked.
 fn is_installed(package: &str, project: &Project) -> bool {
     let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty());
     let active = active.map(|folder| PathBuf::from(folder).join("bin/python"));
@@ -92,7 +92,7 @@ fn is_installed(package: &str, project: &Project) -> bool {
     })
 }
 
-/// Whether a folder that Python imports from has a package or a module of this name.
+/// Returns `true` if a folder that Python imports from has a package or a module of this name.
 fn holds(folder: &Path, name: &str) -> bool {
     folder.join(name).is_dir() || folder.join(format!("{name}.py")).is_file()
 }

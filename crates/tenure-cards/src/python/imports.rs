@@ -17,7 +17,7 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Whether it runs with the file, or in this function of it.
+    /// Returns `true` if it runs with the file, or in this function of it.
     pub(crate) fn runs_for(&self, function: &str) -> bool {
         self.within.as_deref().is_none_or(|it| it == function)
     }
@@ -83,7 +83,7 @@ fn one(statement: &Stmt, within: Option<&str>, found: &mut Vec<Import>) {
     }
 }
 
-/// Whether a condition holds for type checkers, or for a file that is run by itself.
+/// Returns `true` for a condition of type checkers, or of a file that is run by itself.
 fn is_never_run(test: &Expr) -> bool {
     let named = |expression: &Expr, name: &str| match expression {
         Expr::Name(it) => it.id.as_str() == name,

@@ -20,7 +20,7 @@ const STACK: usize = 256 << 20;
 pub(crate) struct Module {
     /// The file as a worker runs it.
     pub(crate) file: Arc<PythonFile>,
-    /// What it imports and cannot do without.
+    /// The imports that it cannot do without.
     pub(crate) imports: Vec<Import>,
     names: HashMap<String, Binding>,
 }

@@ -1,4 +1,4 @@
-//! What a clone is told: the arguments of a call, as a message.
+//! The message of a clone, made from the arguments of a call.
 //!
 //! Models do not keep to the schema of an agent as they do to that of a function. They say the task
 //! under another name, or say nothing else than the task. What they mean is clear then, and a clone
@@ -36,7 +36,7 @@ impl ChildOptions {
         }
     }
 
-    /// What a call's arguments leave in the clone's state.
+    /// Returns the arguments that go into the clone's state, by key.
     pub(super) fn kept<'a>(
         &'a self,
         arguments: &'a Value,
@@ -49,7 +49,7 @@ impl ChildOptions {
         self.state_arguments.iter().any(|name| **name == *argument)
     }
 
-    /// Whether a call has one text to say.
+    /// Returns `true` if a call has one text to say.
     fn takes_message(&self) -> bool {
         let Some(schema) = &self.parameters else { return true };
         let properties = schema["properties"].as_object();
@@ -57,7 +57,7 @@ impl ChildOptions {
         told.next().is_some_and(|name| name == MESSAGE) && told.next().is_none()
     }
 
-    /// Whether the schema has an argument of this name.
+    /// Returns `true` if the schema has an argument of this name.
     fn has(&self, argument: &str) -> bool {
         self.parameters.as_ref().is_some_and(|it| it["properties"].get(argument).is_some())
     }

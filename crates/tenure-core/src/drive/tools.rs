@@ -291,7 +291,7 @@ fn is_agent(tools: &ToolSet, place: usize) -> bool {
     tools.at(place).0.is_composite()
 }
 
-/// What is said to an agent without any form: a model that delegates may write the task alone.
+/// Returns the arguments of a task without any form: a model that delegates may write it alone.
 fn message(text: &str) -> Value {
     json!({ "message": text })
 }

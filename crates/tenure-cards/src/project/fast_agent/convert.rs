@@ -22,7 +22,7 @@ const SECTIONS: &[&str] = &["default_model", "model_references", "mcp"];
 const KEPT: &[&str] = &["command", "args", "env", "cwd", "url", "headers"];
 /// Those that say nothing more: the kind of a server follows from the others.
 const IMPLIED: &[&str] = &["transport", "name", "management"];
-/// What to write for a target.
+/// The remedy for a target that cannot be understood.
 const TARGET: &str = "write an address or a command line";
 
 /// Reads the file; none if it is no YAML. The source that comes with it is for messages: it has
@@ -233,7 +233,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What a server is reached by, in one text. Says whether it can be understood.
+    /// Puts the address or the command of a target; returns `false` if it cannot be understood.
     fn target(&mut self, node: &Node, server: &mut DeTable<'_>) -> bool {
         let written = node.text().unwrap_or_default();
         match Target::parse(written) {

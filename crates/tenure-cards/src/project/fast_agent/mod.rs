@@ -21,7 +21,7 @@ pub(crate) const TOOL_CARDS: &str = "tool-cards";
 /// The names that a configuration has had, newest first.
 const CONFIGS: &[&str] = &["fast-agent.yaml", "fast-agent.config.yaml", "fastagent.config.yaml"];
 const SECRETS: &[&str] = &["fast-agent.secrets.yaml", "fastagent.secrets.yaml"];
-/// What a pack of cards says about itself.
+/// The manifest of a pack of cards.
 const PACK: &str = "card-pack.yaml";
 
 /// A configuration of fast-agent that a project has in place of a `tenure.toml`.
@@ -46,11 +46,11 @@ impl fmt::Debug for FastAgentConfig {
 pub struct Conversion {
     /// The file that it was read from.
     pub file: PathBuf,
-    /// What a `tenure.toml` beside the cards has to say.
+    /// The text of a `tenure.toml` for the workspace.
     pub toml: String,
     /// The same without values that may be secrets.
     pub shown: String,
-    /// What is wrong with it, and what was left out.
+    /// Problems of the file, and everything that was left out.
     pub report: Report,
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn sibling_cards(folder: &Path) -> Option<PathBuf> {
     beside.is_dir().then_some(beside)
 }
 
-/// Whether a file has one of the names by which fast-agent finds its own files.
+/// Returns `true` if a file has one of the names by which fast-agent finds its own files.
 pub(crate) fn is_own(file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name == PACK || CONFIGS.contains(&name) || SECRETS.contains(&name)

@@ -2,12 +2,12 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// Who reads what is written.
+/// The reader of a written configuration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// The program.
     Program,
-    /// A person, or whoever looks over the shoulder: values that may be secrets are left out.
+    /// A person: values that may be secrets are left out.
     Person,
 }
 
