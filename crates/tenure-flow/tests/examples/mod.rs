@@ -6,5 +6,6 @@ mod journeys;
 mod seeds;
 mod shape;
 mod support;
+mod typed;
 mod whole;
 mod written;
