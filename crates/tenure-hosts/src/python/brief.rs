@@ -3,7 +3,7 @@
 //! What stays the same in the life of an instance is sent to a worker once. A worker decodes what
 //! it gets whether or not the function looks at it, so this is most of what a call costs.
 
-use crate::payload::At;
+use crate::payload::{At, ConfigPart};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -79,18 +79,10 @@ pub(super) fn encode(cx: &Cx<'_>, at: &At<'_>, buffer: &mut Vec<u8>) {
 
 /// What stays the same in the life of an instance.
 pub(super) fn about(cx: &Cx<'_>) -> Value {
-    let config = cx.config();
     json!({
         "name": cx.agent_name(),
         "instance_id": cx.instance_id(),
         "family_id": cx.family_id(),
-        "config": {
-            "name": config.name,
-            "description": config.description,
-            "model": config.params.model,
-            "instruction": config.instruction,
-            "max_steps": config.max_steps,
-            "use_history": config.use_history,
-        },
+        "config": ConfigPart::of(cx.config()),
     })
 }
