@@ -6,12 +6,18 @@ import json
 from typing import Optional, Union
 
 from tenure import (
+    AgentLifecycleContext,
+    AgentLifecycleHooks,
+    AgentProtocol,
     Answer,
     Cancelled,
     ChatContext,
+    ContextVariables,
     Denied,
     EndContext,
     LifecycleContext,
+    LifecycleHookFunction,
+    LifecycleToolManager,
     ModelContext,
     ModelResult,
     NextError,
@@ -127,3 +133,34 @@ def moved(ctx: TransitionContext) -> None:
     """on_transition"""
     if ctx.to_phase == "error":
         ctx.request_shutdown()
+
+
+def begin(ctx: Union[LifecycleContext, TurnContext, TransitionContext]) -> None:
+    """Several points: ``hook_type`` says which, and so what the context has."""
+    if ctx.hook_type == "before_agent":
+        ctx.input = ctx.input.strip()
+    elif ctx.hook_type == "on_transition":
+        ctx.log(f"{ctx.from_phase} to {ctx.to_phase}")
+    else:
+        ctx.log(f"{ctx.hook_type}: {ctx.reason}, {ctx.config.max_tokens or 'any'} tokens")
+
+
+async def start_later(ctx: AgentLifecycleContext) -> None:
+    """on_start, as a coroutine"""
+    agent: AgentProtocol = ctx.agent
+    if ctx.config.temperature is not None and ctx.config.temperature > 1:
+        raise ValueError(f"{agent.name} would be too creative")
+
+
+HOOKS = AgentLifecycleHooks(on_start=start_later, on_shutdown=stop)
+
+
+def named(hook: LifecycleHookFunction) -> str:
+    return hook.__name__
+
+
+async def close(manager: LifecycleToolManager, variables: ContextVariables) -> None:
+    """What calls the lifecycle tools of a workflow, for a test of one's own."""
+    for tool in manager.load_lifecycle_tools():
+        if tool.trigger == "after_chat":
+            await manager.trigger_after_chat(variables)

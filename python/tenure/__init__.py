@@ -29,6 +29,15 @@ from .contexts import (
     TransitionContext,
     TurnContext,
 )
+from .lifecycle import (
+    AgentLifecycleContext,
+    AgentLifecycleHooks,
+    AgentProtocol,
+    LifecycleHookFunction,
+    LifecycleTool,
+    LifecycleToolManager,
+    LifecycleTrigger,
+)
 from .replies import (
     Answer,
     Cancelled,
@@ -50,6 +59,7 @@ from .views import (
     AgentContext,
     AgentRegistry,
     AgentView,
+    ChatPoint,
     Config,
     ContextVariables,
     Decision,
@@ -69,12 +79,16 @@ from .views import (
 
 __all__ = [
     "AgentContext",
+    "AgentLifecycleContext",
+    "AgentLifecycleHooks",
+    "AgentProtocol",
     "AgentRegistry",
     "AgentView",
     "Answer",
     "CallContext",
     "Cancelled",
     "ChatContext",
+    "ChatPoint",
     "Config",
     "ContextVariables",
     "Decision",
@@ -84,6 +98,10 @@ __all__ = [
     "ExecutionContext",
     "HookContext",
     "LifecycleContext",
+    "LifecycleHookFunction",
+    "LifecycleTool",
+    "LifecycleToolManager",
+    "LifecycleTrigger",
     "LostObject",
     "Message",
     "ModelContext",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Optional, Protocol, TypeVar, Union
+from typing import Any, Literal, Optional, Protocol, TypeVar, Union
 
 from .replies import Answer
 from .views import (
     AgentContext,
     AgentRegistry,
     AgentView,
+    ChatPoint,
     Config,
     ContextVariables,
     ExecutionContext,
@@ -75,6 +76,8 @@ class LifecycleContext(HookContext, Protocol):
     """``on_start`` and ``on_shutdown``."""
 
     @property
+    def hook_type(self) -> Literal["on_start", "on_shutdown"]: ...
+    @property
     def reason(self) -> Optional[str]:
         """Why the instance ends; ``None`` at ``on_start``."""
         ...
@@ -83,6 +86,8 @@ class LifecycleContext(HookContext, Protocol):
 class ChatContext(HookContext, Protocol):
     """``before_chat``, and what every point inside a chat has."""
 
+    @property
+    def hook_type(self) -> ChatPoint: ...
     def ask(
         self,
         prompt: Union[str, Mapping[str, Any]],
@@ -101,6 +106,8 @@ class TurnContext(ChatContext, Protocol):
     input: str
 
     @property
+    def hook_type(self) -> Literal["before_agent"]: ...
+    @property
     def run_id(self) -> str: ...
 
 
@@ -109,6 +116,8 @@ class EndContext(HookContext, Protocol):
 
     output: Optional[str]
 
+    @property
+    def hook_type(self) -> Literal["after_agent", "after_chat"]: ...
     @property
     def outcome(self) -> Outcome: ...
     @property
@@ -120,6 +129,8 @@ class EndContext(HookContext, Protocol):
 class ModelContext(ChatContext, Protocol):
     """``before_model`` and ``wrap_model_call``."""
 
+    @property
+    def hook_type(self) -> Literal["before_model", "wrap_model_call"]: ...
     @property
     def request(self) -> Request: ...
     def persist(self) -> None:
@@ -135,10 +146,14 @@ class ResponseContext(ChatContext, Protocol):
     """``after_model``."""
 
     @property
+    def hook_type(self) -> Literal["after_model"]: ...
+    @property
     def response(self) -> Response: ...
 
 
 class ToolCallContext(HookContext, Protocol):
+    @property
+    def hook_type(self) -> Literal["wrap_tool_call"]: ...
     @property
     def tool(self) -> ToolInfo: ...
     @property
@@ -188,6 +203,8 @@ class SyncModelContext(HookContext, Protocol):
     """``wrap_model_call`` of a plain ``def``: nothing is awaited."""
 
     @property
+    def hook_type(self) -> Literal["wrap_model_call"]: ...
+    @property
     def request(self) -> Request: ...
     def ask(
         self,
@@ -204,6 +221,8 @@ class CallContext(ChatContext, Protocol):
     """The parameter ``ctx`` of a tool that is an ``async def``."""
 
     @property
+    def hook_type(self) -> Literal["wrap_tool_call"]: ...
+    @property
     def call_id(self) -> str: ...
     @property
     def idempotency_key(self) -> str:
@@ -214,6 +233,8 @@ class CallContext(ChatContext, Protocol):
 class SyncCallContext(HookContext, Protocol):
     """The parameter ``ctx`` of a tool that is a plain ``def``: nothing is awaited."""
 
+    @property
+    def hook_type(self) -> Literal["wrap_tool_call"]: ...
     @property
     def call_id(self) -> str: ...
     @property
@@ -234,6 +255,8 @@ class SyncCallContext(HookContext, Protocol):
 class TransitionContext(HookContext, Protocol):
     """``on_transition``."""
 
+    @property
+    def hook_type(self) -> Literal["on_transition"]: ...
     @property
     def from_phase(self) -> str: ...
     @property

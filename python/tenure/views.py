@@ -18,6 +18,15 @@ Point = Literal[
     "wrap_tool_call",
     "on_transition",
 ]
+ChatPoint = Literal[
+    "before_chat",
+    "before_agent",
+    "before_model",
+    "wrap_model_call",
+    "after_model",
+    "wrap_tool_call",
+]
+"""The points inside a chat."""
 Outcome = Literal[
     "ok", "denied", "failed", "cancelled", "timed_out", "panicked", "max_steps", "abandoned"
 ]
@@ -37,7 +46,16 @@ class Config(Protocol):
     @property
     def instruction(self) -> Optional[str]: ...
     @property
-    def max_steps(self) -> int: ...
+    def temperature(self) -> Optional[float]: ...
+    @property
+    def max_tokens(self) -> Optional[int]: ...
+    @property
+    def max_steps(self) -> int:
+        """The most model calls that a turn may make."""
+        ...
+
+    @property
+    def max_parallel_tools(self) -> int: ...
     @property
     def use_history(self) -> bool: ...
 

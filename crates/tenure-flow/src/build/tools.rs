@@ -115,10 +115,34 @@ fn without_response(spec: &ToolSpec) -> (ToolSpec, Option<Value>) {
     let mut spec = spec.clone();
     let mut parameters = spec.parameters.clone();
     let properties = parameters.get_mut("properties").and_then(Value::as_object_mut);
-    let response = properties.and_then(|properties| properties.remove(UI_RESPONSE));
+    let mut response = properties.and_then(|properties| properties.remove(UI_RESPONSE));
+    if let (Some(Value::Object(response)), Some(defs)) = (&mut response, parameters.get("$defs")) {
+        response.insert("$defs".to_owned(), defs.clone());
+    }
     if let Some(required) = parameters.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|name| name != UI_RESPONSE);
     }
     spec = spec.parameters(parameters);
     (spec, response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_form_of_an_answer_has_the_definitions_that_it_refers_to() {
+        let part = json!({ "$ref": "#/$defs/Part" });
+        let definitions = json!({ "Part": { "properties": { "parts": { "items": part } } } });
+        let spec = ToolSpec::new("confirm", "").parameters(json!({
+            "type": "object",
+            "properties": { "what": { "type": "string" }, UI_RESPONSE: part },
+            "required": ["what", UI_RESPONSE],
+            "$defs": definitions,
+        }));
+        let (told, response) = without_response(&spec);
+        assert_eq!(told.parameters["required"], json!(["what"]));
+        assert_eq!(response, Some(json!({ "$ref": "#/$defs/Part", "$defs": definitions })));
+    }
 }

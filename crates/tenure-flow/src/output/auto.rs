@@ -1,6 +1,6 @@
 //! `auto_tool_mode`: an agent whose tool is called with what it answers.
 
-use super::Output;
+use super::{Output, unfenced};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tenure_core::hook::{
 };
 use tenure_core::message::{Message, ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::{ModelRequest, ModelResponse, StopReason};
-use tenure_core::tool::ToolSpec;
+use tenure_core::tool::{LongIntegers, ToolSpec};
 
 /// The entry of an agent in `auto_tool_mode`: its model sees no tools, and when it has answered as
 /// `output` says, the agent's `tool` is called with the fields of the answer.
@@ -126,7 +126,11 @@ impl AgentLifecycle for AutoTool {
             (self.output.read(&response.text), self.spec())
         {
             let arguments = Value::Object(arguments(&spec.parameters, &answer));
-            calls.push(ToolCall::new("", self.tool.clone(), arguments.to_string()));
+            let text = match LongIntegers::of(unfenced(&response.text)) {
+                Some(long) => long.json(&arguments),
+                None => arguments.to_string(),
+            };
+            calls.push(ToolCall::new("", self.tool.clone(), text));
         }
         if calls.is_empty() && response.calls.is_empty() {
             // The answer has another form, which the turn tells the model.

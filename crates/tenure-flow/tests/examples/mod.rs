@@ -7,5 +7,6 @@ mod public;
 mod seeds;
 mod shape;
 mod support;
+mod typed;
 mod whole;
 mod written;

@@ -41,7 +41,7 @@ impl Asker for Says {
     }
 }
 
-async fn run(path: &Path, says: Answer) -> (ChatReport, Recorder, Vec<Value>) {
+pub(crate) async fn run(path: &Path, says: Answer) -> (ChatReport, Recorder, Vec<Value>) {
     let (bus, recorder) = Recorder::with_bus();
     let asked = Says(says, Arc::default());
     let workflow = Workflow::builder(loaded(path)).events(&bus).on_ask(asked.clone()).build();
@@ -54,7 +54,8 @@ async fn run(path: &Path, says: Answer) -> (ChatReport, Recorder, Vec<Value>) {
     (report, recorder, asked)
 }
 
-const ONE: &str = "workflow_name: one\norchestration_pattern: RoundRobinPattern\nmax_turns: 1\n";
+pub(crate) const ONE: &str =
+    "workflow_name: one\norchestration_pattern: RoundRobinPattern\nmax_turns: 1\n";
 
 #[tokio::test]
 async fn a_structured_output_calls_the_tool_of_an_agent_in_auto_tool_mode() {

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tenure_core::InstanceId;
+use tenure_core::agent::AgentConfig;
 use tenure_core::ask::Answer;
 use tenure_core::context::{Cx, ExecutionContext};
 use tenure_core::phase::{AgentState, Phase};
@@ -28,7 +29,6 @@ pub(crate) fn encode(
     answer: Option<&Answer>,
 ) -> Vec<u8> {
     let agent = cx.agent();
-    let config = cx.config();
     let phase = agent.phase();
     let payload = Payload {
         point: cx.hook_type().as_str(),
@@ -40,14 +40,7 @@ pub(crate) fn encode(
         attempt: cx.attempt(),
         resumed: cx.resumed(),
         delivery_id: cx.hook_type().is_end().then(|| cx.delivery_id()),
-        config: ConfigPart {
-            name: &config.name,
-            description: &config.description,
-            model: config.params.model.as_deref(),
-            instruction: config.instruction.as_deref(),
-            max_steps: config.max_steps,
-            use_history: config.use_history,
-        },
+        config: ConfigPart::of(cx.config()),
         context: cx.context(),
         state: cx.state_values(),
         chat_id: cx.chat_id(),
@@ -103,14 +96,37 @@ struct AgentPart<'a> {
     state: AgentState,
 }
 
+/// What hooks may read of the configuration.
 #[derive(Serialize)]
-struct ConfigPart<'a> {
+pub(crate) struct ConfigPart<'a> {
     name: &'a str,
     description: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instruction: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
     max_steps: usize,
+    max_parallel_tools: usize,
     use_history: bool,
+}
+
+impl<'a> ConfigPart<'a> {
+    pub(crate) fn of(config: &'a AgentConfig) -> Self {
+        Self {
+            name: &config.name,
+            description: &config.description,
+            model: config.params.model.as_deref(),
+            instruction: config.instruction.as_deref(),
+            // As it was written: the nearest f64 has more digits.
+            temperature: config.params.temperature.and_then(|it| it.to_string().parse().ok()),
+            max_tokens: config.params.max_tokens,
+            max_steps: config.max_steps,
+            max_parallel_tools: config.max_parallel_tools,
+            use_history: config.use_history,
+        }
+    }
 }

@@ -7,4 +7,4 @@ mod at;
 mod call;
 
 pub(crate) use at::{At, Response};
-pub(crate) use call::{Stage, encode};
+pub(crate) use call::{ConfigPart, Stage, encode};

@@ -4,7 +4,7 @@
 //! it gets whether or not the function looks at it, so this is most of what a call costs.
 
 use super::worker::Decided;
-use crate::payload::At;
+use crate::payload::{At, ConfigPart};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -122,18 +122,10 @@ fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>, decided: &'a Decided) -> Brief<'a> 
 
 /// What stays the same in the life of an instance.
 pub(super) fn about(cx: &Cx<'_>) -> Value {
-    let config = cx.config();
     json!({
         "name": cx.agent_name(),
         "instance_id": cx.instance_id(),
         "family_id": cx.family_id(),
-        "config": {
-            "name": config.name,
-            "description": config.description,
-            "model": config.params.model,
-            "instruction": config.instruction,
-            "max_steps": config.max_steps,
-            "use_history": config.use_history,
-        },
+        "config": ConfigPart::of(cx.config()),
     })
 }

@@ -12,7 +12,8 @@ use tenure_core::hook::HookError;
 /// A Python function as a lifecycle tool. See [`PythonHost::lifecycle_tool`].
 ///
 /// The function takes nothing, `context_variables`, `ctx`, or both, by name. What it returns is its
-/// result and decides nothing: JSON if it is JSON, else its `repr`. What it changes in
+/// result and decides nothing: as JSON, in the form that a tool's result has; what has none there is
+/// told by its `repr`. What it changes in
 /// `context_variables.data` is written when it returns, all of it or nothing. What it raises is an
 /// error with a [traceback](super::PythonError).
 pub struct PythonLifecycleTool {

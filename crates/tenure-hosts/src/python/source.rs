@@ -50,11 +50,12 @@ macro_rules! stand_in {
 }
 
 /// The package that hooks import: its modules by name, each behind those that it imports.
-pub(super) const PACKAGE: [(&str, &str); 5] = [
+pub(super) const PACKAGE: [(&str, &str); 6] = [
     ("tenure.views", include_str!("../../../../python/tenure/views.py")),
     ("tenure.replies", include_str!("../../../../python/tenure/replies.py")),
     ("tenure.tools", include_str!("../../../../python/tenure/tools.py")),
     ("tenure.contexts", include_str!("../../../../python/tenure/contexts.py")),
+    ("tenure.lifecycle", include_str!("../../../../python/tenure/lifecycle.py")),
     ("tenure", include_str!("../../../../python/tenure/__init__.py")),
 ];
 

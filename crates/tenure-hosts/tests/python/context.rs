@@ -54,6 +54,43 @@ def look(ctx, input):
 }
 
 #[tokio::test]
+async fn the_configuration_and_every_name_of_the_package_are_there() {
+    let lab = Lab::new(
+        r#"
+import dataclasses, json, tenure
+from tenure import AgentLifecycleContext, AgentLifecycleHooks, AgentProtocol, LifecycleHookFunction
+from tenure import LifecycleToolManager
+def started(ctx: AgentLifecycleContext) -> None: ...
+HOOKS = AgentLifecycleHooks(on_start=started)
+def look(ctx: "tenure.TurnContext"):
+    missing = [name for name in tenure.__all__ if not hasattr(tenure, name)]
+    config = ctx.config
+    seen = [missing, HOOKS.on_start.__name__, dataclasses.replace(HOOKS, on_start=None).on_start,
+            config.description, config.model, config.instruction, config.temperature,
+            config.max_tokens, config.max_steps, config.max_parallel_tools, config.use_history]
+    return {"finish": json.dumps(seen)}
+async def called(ctx: tenure.CallContext): return ctx.hook_type
+"#,
+    );
+    let look = lab.hook("look", Point::BeforeAgent);
+    let mut agent = lab.agent().with_lifecycle(look);
+    agent.config_mut().params.temperature = Some(0.7);
+    agent.config_mut().max_parallel_tools = 3;
+    let agent = lab.started(agent).await;
+    let report = agent.run("hello").await.expect("it finishes");
+    let seen: serde_json::Value = serde_json::from_str(report.output()).expect("json");
+    let config = json!(["", null, null, 0.7, null, 10, 3, true]);
+    let expected =
+        [vec![json!([]), json!("started"), json!(null)], config.as_array().unwrap().clone()];
+    assert_eq!(seen, json!(expected.concat()));
+    agent.shutdown().await;
+    let agent = lab.started(lab.agent().tool(lab.tool("called"))).await;
+    let report = agent.run("***CALL_TOOL called {}").await.expect("it runs");
+    assert_eq!(report.output(), "wrap_tool_call");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn another_agent_is_found_by_name_while_it_lives() {
     let lab = Lab::new(
         r#"

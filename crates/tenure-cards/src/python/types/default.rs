@@ -77,6 +77,9 @@ fn made(path: &str, arguments: &ast::Arguments) -> Option<Value> {
     let given = given?;
     let number = |at: usize| given.get(at).map_or(Some(0), Value::as_u64);
     let text = || given.first().and_then(Value::as_str);
+    if path == "datetime.timedelta" && given.is_empty() {
+        return duration(arguments).map(Value::from);
+    }
     if !arguments.keywords.is_empty() {
         return None;
     }
@@ -108,5 +111,29 @@ fn made(path: &str, arguments: &ast::Arguments) -> Option<Value> {
         }
         ("builtins.dict", 0) => Value::Object(Map::new()),
         _ => return None,
+    })
+}
+
+/// `timedelta(days=1, hours=2)` as ISO 8601 has it.
+fn duration(arguments: &ast::Arguments) -> Option<String> {
+    let units =
+        [("weeks", 604_800), ("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1)];
+    let mut seconds = 0u64;
+    for keyword in &arguments.keywords {
+        let (_, unit) =
+            units.iter().find(|(name, _)| keyword.arg.as_ref().is_some_and(|it| it == name))?;
+        seconds = seconds.checked_add(literal(&keyword.value)?.as_u64()?.checked_mul(*unit)?)?;
+    }
+    let part = |amount: u64, letter: char| match amount {
+        0 => String::new(),
+        amount => format!("{amount}{letter}"),
+    };
+    let days = part(seconds / 86_400, 'D');
+    let (hours, minutes) = (part(seconds / 3_600 % 24, 'H'), part(seconds / 60 % 60, 'M'));
+    let clock = format!("{hours}{minutes}{}", part(seconds % 60, 'S'));
+    Some(match (days.is_empty(), clock.is_empty()) {
+        (true, true) => "PT0S".to_owned(),
+        (_, true) => format!("P{days}"),
+        _ => format!("P{days}T{clock}"),
     })
 }

@@ -19,7 +19,7 @@ class Config(Fields):
     """Fields of which some may be absent."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("model", "instruction") and name not in self:
+        if name in ("model", "instruction", "temperature", "max_tokens") and name not in self:
             return None
         return super().__getattr__(name)
 
