@@ -120,8 +120,9 @@ fn duration(arguments: &ast::Arguments) -> Option<String> {
         [("weeks", 604_800), ("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1)];
     let mut seconds = 0u64;
     for keyword in &arguments.keywords {
-        let (_, unit) =
-            units.iter().find(|(name, _)| keyword.arg.as_ref().is_some_and(|it| it.as_str() == *name))?;
+        let (_, unit) = units
+            .iter()
+            .find(|(name, _)| keyword.arg.as_ref().is_some_and(|it| it.as_str() == *name))?;
         seconds = seconds.checked_add(literal(&keyword.value)?.as_u64()?.checked_mul(*unit)?)?;
     }
     let part = |amount: u64, letter: char| match amount {
