@@ -14,6 +14,7 @@ Nothing has to be installed for that: inside a worker ``import tenure`` always w
 package where an editor or a type checker should know the types.
 """
 
+from .config import Config, HookSpec
 from .contexts import (
     CallContext,
     ChatContext,
@@ -60,7 +61,6 @@ from .views import (
     AgentRegistry,
     AgentView,
     ChatPoint,
-    Config,
     ContextVariables,
     Decision,
     ExecutionContext,
@@ -97,6 +97,7 @@ __all__ = [
     "EndContext",
     "ExecutionContext",
     "HookContext",
+    "HookSpec",
     "LifecycleContext",
     "LifecycleHookFunction",
     "LifecycleTool",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Literal, Optional, Protocol, TypeVar, Union
 
+from .config import Config
 from .replies import Answer
 from .views import (
     AgentContext,
     AgentRegistry,
     AgentView,
     ChatPoint,
-    Config,
     ContextVariables,
     ExecutionContext,
     ModelResult,

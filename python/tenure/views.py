@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any, Literal, Optional, Protocol
 
+from .config import Config
+
 Point = Literal[
     "on_start",
     "on_shutdown",
@@ -32,32 +34,6 @@ Outcome = Literal[
 ]
 Decision = Literal["approve", "edit", "reject", "respond"]
 ToolStatus = Literal["ok", "error", "denied", "cancelled", "not_executed"]
-
-
-class Config(Protocol):
-    """How the agent is configured."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def model(self) -> Optional[str]: ...
-    @property
-    def instruction(self) -> Optional[str]: ...
-    @property
-    def temperature(self) -> Optional[float]: ...
-    @property
-    def max_tokens(self) -> Optional[int]: ...
-    @property
-    def max_steps(self) -> int:
-        """The most model calls that a turn may make."""
-        ...
-
-    @property
-    def max_parallel_tools(self) -> int: ...
-    @property
-    def use_history(self) -> bool: ...
 
 
 class ExecutionContext(Protocol):

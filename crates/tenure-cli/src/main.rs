@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod exit;
 mod kill;
+mod own_process;
 mod signal;
 mod terminal;
 mod time;
@@ -16,6 +17,7 @@ use terminal::print_plain;
 use terminal::style::{BAD, paint};
 
 fn main() -> ExitCode {
+    own_process::prepare();
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

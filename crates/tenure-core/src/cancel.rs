@@ -10,9 +10,22 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+/// The cause of a cancel, which decides the outcome of what it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CancelCause {
+    /// A request: the outcome is `cancelled`.
+    #[default]
+    Requested,
+    /// A limit that has passed: the outcome is `timed_out`.
+    TimeIsUp,
+}
+
 #[derive(Default)]
 pub(crate) struct Signal {
     set: AtomicBool,
+    /// Whether the time of what it cuts off is up.
+    late: AtomicBool,
     waiters: Mutex<Waiters>,
 }
 
@@ -34,10 +47,29 @@ impl Signal {
         self.set.load(Ordering::Acquire)
     }
 
+    /// Whether it was set because time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Acquire)
+    }
+
+    /// The cause that it was set for, if it is set.
+    pub(crate) fn cause(&self) -> Option<CancelCause> {
+        let cause = if self.is_late() { CancelCause::TimeIsUp } else { CancelCause::Requested };
+        self.is_set().then_some(cause)
+    }
+
     pub(crate) fn set(&self) {
+        self.set_for(CancelCause::Requested);
+    }
+
+    /// Of several causes the first counts.
+    pub(crate) fn set_for(&self, cause: CancelCause) {
         // Under the lock, so that a waiter is either woken here or sees the flag.
         let wakers = {
             let mut waiters = self.waiters.lock();
+            if cause == CancelCause::TimeIsUp && !self.is_set() {
+                self.late.store(true, Ordering::Release);
+            }
             self.set.store(true, Ordering::Release);
             std::mem::take(&mut waiters.wakers)
         };
@@ -50,6 +82,7 @@ impl Signal {
     #[inline]
     pub(crate) fn clear(&self) {
         if self.is_set() {
+            self.late.store(false, Ordering::Release);
             self.set.store(false, Ordering::Release);
         }
     }
@@ -112,25 +145,26 @@ struct TokenInner {
 /// What a token cancels, for as long as the link is open.
 struct Link {
     open: Mutex<bool>,
-    cancel: Box<dyn Fn() + Send + Sync>,
+    cancel: Box<dyn Fn(CancelCause) + Send + Sync>,
 }
 
 impl Link {
     /// Under the lock, so that a link that was severed never cancels what came after it.
-    fn call(&self) {
+    fn call(&self, cause: CancelCause) {
         let open = self.open.lock();
         if *open {
-            (self.cancel)();
+            (self.cancel)(cause);
         }
     }
 }
 
 impl TokenInner {
-    fn cancel(&self) {
-        self.signal.set();
+    fn cancel(&self, cause: CancelCause) {
+        self.signal.set_for(cause);
+        let first = self.signal.cause().unwrap_or(cause);
         let links = std::mem::take(&mut *self.links.lock());
         for link in links {
-            link.call();
+            link.call(first);
         }
     }
 }
@@ -147,13 +181,23 @@ impl CancelToken {
         // The link holds the flag and not the token, so that it goes with the last handle.
         let inner = Arc::<TokenInner>::default();
         let flag = inner.clone();
-        let link = self.link(move || flag.cancel());
+        let link = self.link(move |cause| flag.cancel(cause));
         Self { inner, _parent: Some(Arc::new(link)) }
     }
 
     /// Cancels, once and for good.
     pub fn cancel(&self) {
-        self.inner.cancel();
+        self.cancel_for(CancelCause::Requested);
+    }
+
+    /// Cancels for a cause. Of several the first counts.
+    pub fn cancel_for(&self, cause: CancelCause) {
+        self.inner.cancel(cause);
+    }
+
+    /// Returns the cause that it was cancelled for, if it was.
+    pub fn cause(&self) -> Option<CancelCause> {
+        self.inner.signal.cause()
     }
 
     /// Whether it was cancelled.
@@ -171,15 +215,15 @@ impl CancelToken {
     }
 
     /// Calls `cancel` when the token is cancelled, until the link is severed.
-    pub(crate) fn link(&self, cancel: impl Fn() + Send + Sync + 'static) -> TokenLink {
+    pub(crate) fn link(&self, cancel: impl Fn(CancelCause) + Send + Sync + 'static) -> TokenLink {
         let link = Arc::new(Link { open: Mutex::new(true), cancel: Box::new(cancel) });
-        let cancelled = {
+        let cause = {
             let mut links = self.inner.links.lock();
             links.push(link.clone());
-            self.is_cancelled()
+            self.cause()
         };
-        if cancelled {
-            link.call();
+        if let Some(cause) = cause {
+            link.call(cause);
         }
         TokenLink { token: self.clone(), link }
     }

@@ -106,8 +106,14 @@ impl Error {
         Self::new(ErrorKind::Denied, reason)
     }
 
-    pub(crate) fn turn_timed_out() -> Self {
+    /// The end of a turn whose time is up.
+    pub fn turn_timed_out() -> Self {
         Self::new(ErrorKind::TimedOut, "the turn did not end within its limit")
+    }
+
+    /// What ends a chat whose time is up.
+    pub fn chat_timed_out() -> Self {
+        Self::new(ErrorKind::TimedOut, "the chat did not end within its limit")
     }
 
     /// What ends something that somebody cancelled.

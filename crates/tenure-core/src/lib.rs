@@ -40,7 +40,7 @@ pub mod tool;
 pub mod tower;
 
 pub use blocking::blocking;
-pub use cancel::CancelToken;
+pub use cancel::{CancelCause, CancelToken};
 pub use error::{BoxError, Error, ErrorKind};
 pub use id::{InstanceId, RunId, TraceId};
 pub use kernel::{Next, NextCall, NextModel, NextTool};

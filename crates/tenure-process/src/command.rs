@@ -1,6 +1,6 @@
 //! A command that is run to its end.
 
-use crate::{Ended, Environment, Kept, Launch, Process, program};
+use crate::{Ended, Environment, Kept, Launch, Process, StartCheck, program};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub struct Command {
     variables: Vec<(OsString, OsString)>,
     told: Vec<u8>,
     most: usize,
+    check: Option<StartCheck>,
 }
 
 /// What a command wrote, and how it ended.
@@ -71,7 +72,7 @@ impl Command {
     /// counts for nothing.
     pub fn new(argv: Vec<String>, dir: impl Into<PathBuf>, environment: &Environment) -> Self {
         let variables = environment.variables();
-        Self { argv, dir: dir.into(), variables, told: Vec::new(), most: MOST }
+        Self { argv, dir: dir.into(), variables, told: Vec::new(), most: MOST, check: None }
     }
 
     /// What `sh -c` makes of a text.
@@ -101,6 +102,12 @@ impl Command {
         self
     }
 
+    /// Asks `check`, if there is one, right before it is started.
+    pub fn checked_by(mut self, check: Option<StartCheck>) -> Self {
+        self.check = check;
+        self
+    }
+
     /// The program's name, for errors.
     pub fn shown(&self) -> &str {
         let name = self.argv.first().map_or("", String::as_str);
@@ -115,6 +122,9 @@ impl Command {
         let args: Vec<&OsStr> = self.argv.iter().skip(1).map(OsStr::new).collect();
         let mut tries = BUSY.0;
         loop {
+            if let Some(check) = &self.check {
+                check.run().await?;
+            }
             let launch = Launch {
                 program: path.as_os_str(),
                 args: &args,

@@ -26,6 +26,7 @@ mod environment;
 mod kept;
 mod output;
 mod program;
+mod start_check;
 mod tree;
 
 pub use child::{Ended, Launch, Leftovers, Process};
@@ -33,4 +34,6 @@ pub use command::{Command, Heard};
 pub use environment::Environment;
 pub use kept::Kept;
 pub use output::{Printed, output_within};
+pub use program::find_program;
+pub use start_check::StartCheck;
 pub use tree::Victim;

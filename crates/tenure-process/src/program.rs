@@ -39,19 +39,25 @@ pub(crate) fn resolve(
         };
     }
     let paths = variables.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value);
-    let is_program = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-    };
-    let mut candidates = std::env::split_paths(paths.map_or(OsStr::new(""), |it| it))
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name));
-    candidates.find(is_program).ok_or_else(|| {
+    find_program(&[name], paths.map_or(OsStr::new(""), |it| it)).ok_or_else(|| {
         let beside = if dir.join(name).is_file() {
             format!("; to run the one in {}, write `./{name}`", dir.display())
         } else {
             "; install it, or write its path with a `/`".to_owned()
         };
         format!("there is no program `{name}` on the PATH{beside}")
+    })
+}
+
+/// Returns the first program of one of these names in the folders of a search path, folder by folder.
+///
+/// A relative folder counts for nothing, because it would mean one of the project; nor does a file that is not
+/// executable, which the system would pass over too.
+pub fn find_program(names: &[&str], path: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let mut files = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    files.find(|file| {
+        std::fs::metadata(file).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     })
 }
 

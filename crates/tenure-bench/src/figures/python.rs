@@ -304,6 +304,7 @@ fn parts() -> Result<Parts, Box<dyn Error>> {
         dir: dir.clone(),
         limits: Default::default(),
         modules: Default::default(),
+        start_check: None,
     };
     let file = Arc::new(PythonFile::new(dir.join("tenure_bench_hooks.py"), HOOKS));
     Ok(Parts { host: PythonHost::new(config), file, python })

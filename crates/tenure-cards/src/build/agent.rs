@@ -3,6 +3,7 @@
 use super::DEFAULT_MAX_STEPS;
 use super::assembly::{Built, Settings};
 use super::composed::composition;
+use super::declaration::declaration;
 use super::hooks::{Entries, Hosts};
 use super::messages::InitialMessages;
 use super::model::place;
@@ -375,6 +376,8 @@ impl Workshop<'_> {
         for registration in std::mem::take(&mut entries.registrations) {
             builder = builder.with_lifecycle(registration);
         }
+        let model = entries.model.as_deref();
+        builder.config_mut().declaration = Some(declaration(card, model, &self.secrets));
         builder = builder.registry(self.registry.clone());
         if let Some(events) = &self.settings.events {
             builder = builder.events(events);

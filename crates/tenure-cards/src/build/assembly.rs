@@ -116,8 +116,9 @@ impl Assembly {
             cache: settings.cache.clone(),
             agents: loaded.agent_names(),
             more_agents: loaded.more_agents(),
+            commands: Some(loaded.commands.clone()),
         });
-        let hosts = Hosts { python, environment, catalog: &catalog };
+        let hosts = Hosts { python, environment, catalog: &catalog, commands: &loaded.commands };
         let (mut report, mut needs) = (Report::new(), Report::new());
         let servers = servers::connectable(loaded, &mut report, &mut needs);
         let limits = servers.iter().map(|it| (it.name.clone(), it.start_limit)).collect();

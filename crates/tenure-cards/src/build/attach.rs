@@ -9,6 +9,7 @@ use super::hooks::{Entries, HookPlace, Hosts, line_of, restricted, transition};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::hook::CardHooks;
 use crate::source::Source;
+use crate::trust::CommandChecks;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
@@ -37,6 +38,8 @@ pub struct AttachHosts<'a> {
     pub environment: &'a Environment,
     /// Hooks by name.
     pub catalog: &'a HookCatalog,
+    /// Says of commands whether they may be started.
+    pub commands: &'a CommandChecks,
 }
 
 impl AttachHosts<'_> {
@@ -48,8 +51,8 @@ impl AttachHosts<'_> {
         let mut any = false;
         for declared in &hooks.declared {
             let mut entries = Entries::default();
-            let hosts =
-                Hosts { python: self.python, environment: self.environment, catalog: self.catalog };
+            let Self { python, environment, catalog, commands } = *self;
+            let hosts = Hosts { python, environment, catalog, commands };
             let one = entries.one(declared, source, Origin::Workflow, &hosts, &mut report);
             let Some((registration, runs)) = one else { continue };
             let registration = restricted(registration, points);
@@ -66,6 +69,7 @@ impl AttachHosts<'_> {
                 transition: transition(&declared.on),
                 when: declared.when.as_ref().map(|when| when.expression.clone()),
                 retries: declared.retries,
+                description: None,
             });
         }
         if !any {
@@ -112,6 +116,8 @@ pub struct AttachedEntry {
     pub when: Option<String>,
     /// How often a failed call is made again.
     pub retries: u32,
+    /// Its purpose, as its file says.
+    pub description: Option<Arc<str>>,
 }
 
 impl AttachedEntry {
@@ -130,6 +136,7 @@ impl AttachedEntry {
             transition: None,
             when: None,
             retries: 0,
+            description: None,
         }
     }
 
@@ -153,6 +160,13 @@ impl AttachedEntry {
         self.retries = retries;
         self
     }
+
+    /// Says what it is for.
+    #[must_use]
+    pub fn description(mut self, description: Option<Arc<str>>) -> Self {
+        self.description = description;
+        self
+    }
 }
 
 impl Attached {
@@ -173,8 +187,8 @@ impl Attached {
 
 impl<'a> Hosts<'a> {
     pub(super) fn for_attaching(&self) -> AttachHosts<'a> {
-        let Self { python, environment, catalog } = *self;
-        AttachHosts { python, environment, catalog }
+        let Self { python, environment, catalog, commands } = *self;
+        AttachHosts { python, environment, catalog, commands }
     }
 }
 
@@ -192,10 +206,17 @@ impl Entries {
             limits.ends = limits.ends.max(ends);
         }
         for entry in attached.entries {
-            let AttachedEntry { registration, name, declared, runs, transition, when, retries } =
-                entry;
-            self.registrations.push(registration);
-            self.places.push(HookPlace { name, declared, runs, transition, when, retries });
+            self.registrations.push(entry.registration);
+            self.places.push(HookPlace {
+                name: entry.name,
+                declared: entry.declared,
+                runs: entry.runs,
+                transition: entry.transition,
+                when: entry.when,
+                retries: entry.retries,
+                description: entry.description,
+                writes: Vec::new(),
+            });
         }
         for tool in attached.tools {
             builder = builder.tool(Shared(tool));

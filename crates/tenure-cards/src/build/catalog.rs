@@ -1,11 +1,10 @@
 //! Hooks that cards name by `use`.
 
-use super::makings::{HookMakings, Said, Supplies};
+use super::makings::{HookMakings, HookSite, Said, Supplies};
 use crate::feature::Feature;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, HookRegistry, IntoRegistration, Registration};
 use tenure_hooks::ready::{self, Refusal};
@@ -95,7 +94,8 @@ impl HookCatalog {
 
     /// The hook of this name, made of what `with` says. The error says why there is none.
     pub fn hook(&self, name: &str, with: &Value) -> Result<Registration, String> {
-        let made = self.make(name, with, self.supplies.root(), None);
+        let site = HookSite { dir: self.supplies.root(), writes: &[], own_model: None };
+        let made = self.make(name, with, site);
         made.map(|made| made.registration).map_err(|error| match error {
             CatalogError::Unknown => {
                 let near = crate::nearest(name, self.usable());
@@ -127,8 +127,7 @@ impl HookCatalog {
         &self,
         name: &str,
         with: &Value,
-        dir: &Path,
-        own_model: Option<&str>,
+        site: HookSite<'_>,
     ) -> Result<Made, CatalogError> {
         if let Some(factory) = self.factories.get(name) {
             let registration = factory(with).map_err(CatalogError::Refused)?;
@@ -140,7 +139,7 @@ impl HookCatalog {
                 None => CatalogError::Unknown,
             });
         };
-        let makings = HookMakings::new(&self.supplies, dir, own_model);
+        let makings = HookMakings::new(&self.supplies, site);
         let registration = ready.make_or_all(with, &makings).map_err(CatalogError::Options)?;
         Ok(Made { registration, said: makings.into_said() })
     }

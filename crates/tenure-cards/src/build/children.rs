@@ -80,6 +80,8 @@ impl Workshop<'_> {
             _ => own.clone(),
         };
         let mut entries = hooks.of_turns();
+        let named = agent.subagent_model.clone().filter(|_| self.settings.model.is_none());
+        entries.model = named.or_else(|| hooks.model.clone());
         let helper = self
             .worker(card, agent, skills, Edition::Helper, &mut entries)
             .model(model)

@@ -2,7 +2,7 @@
 
 use super::HookCatalog;
 use super::catalog::{CatalogError, Made};
-use super::makings::Said;
+use super::makings::{HookSite, Said};
 use super::results::{PassResults, ResultMode};
 use super::servers::Connections;
 use crate::card::Card;
@@ -11,6 +11,8 @@ use crate::feature::Feature;
 use crate::hook::{Condition, Declared, DeclaredHook, On, Places, Run};
 use crate::nearest;
 use crate::source::{Source, Span};
+use crate::trust::{CommandChecks, CommandUser};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, Origin, Point, Points, Policy, Registration, hook};
 use tenure_hosts::{CommandHook, Environment, PythonHost, Role, TrimToolHistory};
@@ -20,6 +22,7 @@ pub(super) struct Hosts<'a> {
     pub(super) python: &'a PythonHost,
     pub(super) environment: &'a Environment,
     pub(super) catalog: &'a HookCatalog,
+    pub(super) commands: &'a CommandChecks,
 }
 
 /// Where a hook is declared, for whoever explains it.
@@ -37,6 +40,10 @@ pub(crate) struct HookPlace {
     pub(crate) when: Option<String>,
     /// How often a failed call is made again.
     pub(crate) retries: u32,
+    /// Its purpose, as its file says.
+    pub(crate) description: Option<Arc<str>>,
+    /// The files that its commands are declared to write, as seen from its card.
+    pub(crate) writes: Vec<String>,
 }
 
 /// The points of a turn.
@@ -47,6 +54,15 @@ const TURN: Points = Points::NONE
     .with(Point::AfterModel)
     .with(Point::WrapToolCall)
     .with(Point::AfterAgent);
+
+/// The files that the commands of a hook are declared to write, as seen from its card.
+fn written(declared: &DeclaredHook, card: &Card) -> Vec<String> {
+    let shown = |file: &PathBuf| {
+        let file = file.strip_prefix(card.dir()).unwrap_or(file);
+        file.to_string_lossy().into_owned()
+    };
+    declared.writes.iter().map(shown).collect()
+}
 
 /// A hook without a point.
 struct Nothing;
@@ -109,6 +125,8 @@ impl Entries {
             transition: None,
             when: None,
             retries: 0,
+            description: None,
+            writes: Vec::new(),
         });
         self.registrations.push(hook(own).named(name).origin(Origin::Platform));
     }
@@ -151,6 +169,8 @@ impl Entries {
             transition: None,
             when: None,
             retries: 0,
+            description: None,
+            writes: Vec::new(),
         });
         self.registrations.push(hook(own).named(name).origin(Origin::Card));
     }
@@ -181,6 +201,8 @@ impl Entries {
                     transition: transition(&declared.on),
                     when: declared.when.as_ref().map(|when| when.expression.clone()),
                     retries: declared.retries,
+                    description: None,
+                    writes: written(declared, card),
                 });
             }
         }
@@ -218,10 +240,15 @@ impl Entries {
                     hosts.environment.clone(),
                 );
                 let own = own.role(role).named(declared.name.clone());
+                let own = own.checked_by(hosts.commands.check(command, CommandUser::Hook));
                 (hook(own), command.written.join(" "))
             }
             Run::Use { name, with, places, dir } => {
-                let made = hosts.catalog.make(name, with, dir, self.model.as_deref());
+                let made = hosts.catalog.make(
+                    name,
+                    with,
+                    HookSite { dir, writes: &declared.writes, own_model: self.model.as_deref() },
+                );
                 let Made { registration, said } = match made {
                     Ok(made) => made,
                     Err(error) => {

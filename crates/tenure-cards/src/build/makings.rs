@@ -3,13 +3,14 @@
 use super::model::read_script;
 use crate::feature::Feature;
 use crate::project::confine_new;
+use crate::trust::CommandChecks;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::cache::{Cache, MemoryCache};
 use tenure_core::model::Model;
 use tenure_hooks::ready::{Makings, Shared};
-use tenure_hosts::Environment;
+use tenure_hosts::{Environment, StartCheck};
 use tenure_models::provider::{ProviderErrorKind, Providers};
 use tenure_models::{Passthrough, Playback, Silent, Slow};
 
@@ -25,6 +26,8 @@ pub(super) struct Supplies {
     pub(super) agents: Option<Arc<[String]>>,
     /// What to do where an agent is not among them.
     pub(super) more_agents: Option<Arc<str>>,
+    /// The commands of the project.
+    pub(super) commands: Option<CommandChecks>,
 }
 
 impl Supplies {
@@ -42,17 +45,27 @@ pub(super) enum Said {
     Need { message: String, help: String },
 }
 
+/// The place of one hook: whose it is, and what its file says of it beside its options.
+#[derive(Clone, Copy)]
+pub(super) struct HookSite<'a> {
+    /// The folder that paths start from.
+    pub(super) dir: &'a Path,
+    /// The files that its commands are declared to write.
+    pub(super) writes: &'a [PathBuf],
+    /// The agent's own model.
+    pub(super) own_model: Option<&'a str>,
+}
+
 /// What one hook is made with.
 pub(super) struct HookMakings<'a> {
     supplies: &'a Supplies,
-    dir: &'a Path,
-    own_model: Option<&'a str>,
+    site: HookSite<'a>,
     said: RefCell<Vec<Said>>,
 }
 
 impl<'a> HookMakings<'a> {
-    pub(super) fn new(supplies: &'a Supplies, dir: &'a Path, own_model: Option<&'a str>) -> Self {
-        Self { supplies, dir, own_model, said: RefCell::default() }
+    pub(super) fn new(supplies: &'a Supplies, site: HookSite<'a>) -> Self {
+        Self { supplies, site, said: RefCell::default() }
     }
 
     pub(super) fn into_said(self) -> Vec<Said> {
@@ -64,7 +77,7 @@ impl Makings for HookMakings<'_> {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
         let text = name.trim();
         if let Some(path) = text.strip_prefix("script:") {
-            let script = read_script(path.trim(), self.dir, &self.supplies.root)?;
+            let script = read_script(path.trim(), self.site.dir, &self.supplies.root)?;
             // By its name it is told apart from the agent's own, and from others.
             return Ok(Arc::new(script.named(text)));
         }
@@ -103,7 +116,7 @@ impl Makings for HookMakings<'_> {
     }
 
     fn own_model(&self) -> Option<&str> {
-        self.own_model
+        self.site.own_model
     }
 
     fn agents(&self) -> Option<&[String]> {
@@ -115,7 +128,7 @@ impl Makings for HookMakings<'_> {
     }
 
     fn path(&self, path: &str) -> Result<PathBuf, String> {
-        let found = confine_new(&self.supplies.root, self.dir, Path::new(path));
+        let found = confine_new(&self.supplies.root, self.site.dir, Path::new(path));
         found.map_err(|error| format!("the path `{path}` {error}"))
     }
 
@@ -131,6 +144,13 @@ impl Makings for HookMakings<'_> {
 
     fn environment(&self) -> Environment {
         self.supplies.environment.clone()
+    }
+
+    fn start_check(&self, argv: &[String], dir: &Path) -> Option<StartCheck> {
+        self.supplies
+            .commands
+            .as_ref()
+            .map(|commands| commands.check_argv(argv, dir, self.site.writes))
     }
 
     fn shared(&self) -> &Shared {

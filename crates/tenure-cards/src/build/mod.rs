@@ -10,6 +10,7 @@ mod attach;
 mod catalog;
 mod children;
 mod composed;
+mod declaration;
 mod doubt;
 mod files;
 mod foreign;

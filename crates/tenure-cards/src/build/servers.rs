@@ -5,10 +5,8 @@ use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, 
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::feature::Feature;
-use crate::hook::CommandRef;
-use crate::project::Project;
 use crate::server::{Reach, Server};
-use crate::trust::CommandState;
+use crate::trust::CommandUser;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +23,6 @@ pub(crate) fn connectable(
     report: &mut Report,
     needs: &mut Report,
 ) -> Vec<McpServer> {
-    let project = Arc::new(loaded.project.clone());
     let mut all = Vec::new();
     for server in used(loaded).into_values() {
         if !Feature::Mcp.is_built() {
@@ -34,29 +31,13 @@ pub(crate) fn connectable(
             report.push(found.help(Feature::Mcp.help()));
         }
         let mut ready = ready(server, &loaded.environ, needs);
-        let trusted = loaded.server_files().get(&server.name).cloned();
-        if let (Reach::Command { command, .. }, Some(trusted)) = (&server.reach, trusted) {
-            ready = checked(ready, command.clone(), trusted, project.clone());
+        if let Reach::Command { command, .. } = &server.reach {
+            // It may die and be started again, and must not run anything else then.
+            ready = ready.checked_by(loaded.commands.check(command, CommandUser::Server));
         }
         all.push(ready);
     }
     all
-}
-
-/// Has the files of a server looked at before each start: it may die and be started again long
-/// after it was trusted, and must not run anything else then.
-fn checked(
-    server: McpServer,
-    command: CommandRef,
-    trusted: CommandState,
-    project: Arc<Project>,
-) -> McpServer {
-    server.checked_by(move || match trusted.changed(&CommandState::now(&command, &project)) {
-        Some(what) => {
-            Err(format!("`{what}` changed since it was trusted; start again to be asked"))
-        }
-        None => Ok(()),
-    })
 }
 
 /// Every server that a card uses, by name.

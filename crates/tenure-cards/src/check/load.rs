@@ -10,14 +10,13 @@ use crate::card::{
 };
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{ModelSettings, Project, card_folders, report_stray, sibling_cards};
-use crate::python::PythonFiles;
-use crate::server::{Reach, Server};
+use crate::python::{PythonFiles, check_guards, reach};
 use crate::source::{Document, FileKind, Layout, Node, Source, Span};
-use crate::trust::CommandState;
+use crate::trust::{CommandChecks, Modules, ProjectPython};
 use crate::user::UserConfig;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use tenure_models::provider::{KeySource, Providers};
 
 /// No key is longer.
@@ -88,8 +87,10 @@ pub struct Loaded {
     lacks_cards: bool,
     /// What other files of the same agents take from the environment.
     elsewhere: Vec<Expansion>,
-    /// What the servers that are programs run, once somebody wanted to know.
-    server_files: Arc<OnceLock<BTreeMap<Arc<str>, CommandState>>>,
+    /// The commands that it starts, with their files as they were checked.
+    pub(crate) commands: CommandChecks,
+    /// The Python files of its hooks and tools, and what those import.
+    pub(crate) python: Arc<ProjectPython>,
 }
 
 impl Loaded {
@@ -117,19 +118,10 @@ impl Loaded {
         Some(format!("{help}: `tenure check {folder}`").into())
     }
 
-    /// What of the project each server that is a program runs, as it was when it was first asked
-    /// for: when what would run was listed, or else when the agents were built.
-    pub(crate) fn server_files(&self) -> &BTreeMap<Arc<str>, CommandState> {
-        self.server_files.get_or_init(|| {
-            let used = used_servers(self);
-            let state = |(name, server): (Arc<str>, &Server)| match &server.reach {
-                Reach::Command { command, .. } => {
-                    Some((name, CommandState::now(command, &self.project)))
-                }
-                Reach::Url { .. } => None,
-            };
-            used.into_iter().filter_map(state).collect()
-        })
+    /// Returns what hooks and tools may import of the project, as it was when it was first asked for: when
+    /// what would run was listed, or else when the agents were started.
+    pub(crate) fn modules(&self) -> &Arc<Modules> {
+        self.python.modules(&self.project)
     }
 
     /// The providers of models, as the configurations describe them. Keys are looked for where
@@ -321,11 +313,14 @@ impl CardLoader<'_> {
 
     /// Checks the cards together. `asked` is what the user asked for.
     pub fn finish(self, asked: &Path) -> Loaded {
-        let Self { project, cards, mut report, broken, options, .. } = self;
+        let Self { project, cards, mut report, broken, options, python, .. } = self;
         together::check(&cards, &broken, &mut report);
         servers::check(&cards, &project, &mut report);
         let (user, environ) = (options.user.clone(), options.environ.clone());
-        let (asked, server_files) = (asked.to_owned(), Arc::default());
+        check_guards(&python, &mut report);
+        let reached = reach(&python, &project, &mut report);
+        let python = Arc::new(ProjectPython::new(python.into_files(), reached));
+        let (asked, commands) = (asked.to_owned(), CommandChecks::new(&project));
         let (elsewhere, lacks_cards) = (Vec::new(), !broken.is_empty());
         let mut loaded = Loaded {
             project,
@@ -337,7 +332,8 @@ impl CardLoader<'_> {
             only_one_of: None,
             lacks_cards,
             elsewhere,
-            server_files,
+            commands,
+            python,
         };
         let found = variables::check(&loaded);
         loaded.report.extend(found);

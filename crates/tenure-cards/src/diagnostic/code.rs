@@ -125,6 +125,7 @@ codes! {
     ToolParameters = "T0412", Error, "a tool has parameters that no model could give";
     ToolAnnotation = "T0413", Error, "a tool's parameter has a type that no JSON becomes";
     AnnotationUnresolved = "T0414", Error, "the type of a tool's parameter names something that is not there";
+    RelativeImport = "T0415", Error, "a relative import in a Python file leads nowhere";
     // T05xx: cards together
     DuplicateAgent = "T0501", Error, "two agents have the same name";
     MissingAgent = "T0502", Error, "an agent that is named is not there";
@@ -165,6 +166,7 @@ codes! {
     FrameworkImport = "T0910", Warning, "a Python file imports what is there only where a package is installed";
     MissingFolder = "T0911", Warning, "a working directory is not there yet";
     UnreadConfig = "T0912", Warning, "a configuration of fast-agent is not read";
+    UnseenByGuard = "T0913", Warning, "a guard reads what only functions of another process set";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";
     FileTwice = "T1002", Error, "a file is there twice, and only one of the two can be meant";

@@ -4,9 +4,10 @@ use super::{CommandRef, PythonRef};
 use crate::card::Reader;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::ConfineError;
-use crate::python::{Found, Misfit, Origin, PythonFiles, Use, fit, refusal};
+use crate::python::{Found, Misfit, Origin, PythonFiles, Use, context, fit, refusal};
 use crate::source::{Node, Span};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Everything that reading a hook needs.
 pub struct SpecScope<'a, 'r> {
@@ -81,11 +82,10 @@ impl SpecScope<'_, '_> {
                 return None;
             }
         };
-        Some(PythonRef {
-            spec: format!("{}:{}", spec.path, spec.function),
-            function: found.callable(takes),
-            span,
-        })
+        let context = context(&takes, used);
+        let function = found.callable(takes);
+        self.python.note_use(&function, context);
+        Some(PythonRef { spec: format!("{}:{}", spec.path, spec.function), function, span })
     }
 
     /// The command that a list of texts makes.
@@ -112,7 +112,32 @@ impl SpecScope<'_, '_> {
             argv[0] = path.to_string_lossy().into_owned();
             file = Some(path);
         }
-        Some(CommandRef { argv, written, file, dir: self.origin.dir.to_owned() })
+        let dir = self.origin.dir.to_owned();
+        Some(CommandRef { argv, written, file, dir, writes: BTreeSet::new() })
+    }
+
+    /// Reads `writes`: the files that the command `run` writes, beneath the project, whether they are there or not.
+    pub fn writes(&mut self, node: &Node, run: Option<&CommandRef>) -> Vec<PathBuf> {
+        let program = run.and_then(|command| command.file.clone());
+        let mut files = Vec::new();
+        for (text, span) in self.names(node, "writes") {
+            match self.origin.project.confine_new(self.origin.dir, Path::new(&text)) {
+                Ok(file) if Some(&file) == program.as_ref() => self.reader.problem_help(
+                    Code::Contradiction,
+                    span,
+                    format!(
+                        "`{text}` is the program that runs, so it cannot be a file that it writes"
+                    ),
+                    "a program that changed is not started; name only files that it writes",
+                ),
+                Ok(file) => files.push(file),
+                Err(error) => {
+                    let error = refusal(&text, error, self.origin.project);
+                    self.reader.problem_help(error.code, span, error.message, error.help);
+                }
+            }
+        }
+        files
     }
 
     /// The project's own program of this path.

@@ -8,9 +8,9 @@ use crate::diagnostic::Code;
 use crate::nearest::nearest;
 use crate::python::Use;
 use crate::source::{Key, Node, Span, Value};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tenure_core::hook::{Limit, Point, Points};
+use tenure_core::hook::{Limit, Point, Points, Policy};
 
 const FIELDS: &[&str] = &[
     "run",
@@ -27,6 +27,7 @@ const FIELDS: &[&str] = &[
     "after",
     "order",
     "again_on_resume",
+    "writes",
 ];
 const LIFECYCLE: &[(&str, Point)] =
     &[("on_start", Point::OnStart), ("on_shutdown", Point::OnShutdown)];
@@ -264,7 +265,7 @@ impl SpecScope<'_, '_> {
         };
         // An unknown point must not hide what is wrong with the function.
         let place = on.clone().unwrap_or(On::Points(Points::NONE));
-        let (default, run) = match (run, used) {
+        let (default, mut run) = match (run, used) {
             (Some(run), _) => self.run(run, &place),
             (None, Some(used)) => self.used(node, used),
             (None, None) => (None, None),
@@ -279,6 +280,9 @@ impl SpecScope<'_, '_> {
         }
         let name = self.reader.words(node, "name").map(|name| name.trim().to_owned());
         let policy = self.policy(node, on.as_ref());
+        if let (Some(Policy::Deny), Some(Run::Python(python))) = (policy, &run) {
+            self.python.note_guard(&python.function);
+        }
         let timeout = self.duration(node, "timeout");
         let backoff = self.duration(node, "backoff").map(Limit::duration);
         let retries = self.reader.whole(node, "retries", 0..=10).unwrap_or(0);
@@ -287,6 +291,7 @@ impl SpecScope<'_, '_> {
         let after = self.names(node, "after");
         let order = self.reader.whole(node, "order", i64::from(i32::MIN)..=i64::from(i32::MAX));
         let again_on_resume = self.again(node, on.as_ref());
+        let writes = self.written(node, run.as_mut());
         let span = node.span;
         let sound = self.reader.report.errors() == before_errors;
         let named = Named {
@@ -308,11 +313,33 @@ impl SpecScope<'_, '_> {
                 after: after.iter().map(|(name, _)| Arc::from(name.as_str())).collect(),
                 order: order.and_then(|order| i32::try_from(order).ok()).unwrap_or(0),
                 again_on_resume,
+                writes,
                 span,
             }),
             _ => None,
         };
         Some(Draft { named, before, after, hook })
+    }
+
+    /// The files that a command writes, which it gets to know too.
+    fn written(&mut self, node: &Node, run: Option<&mut Run>) -> Vec<PathBuf> {
+        match run {
+            Some(Run::Command(command)) => {
+                let files = self.writes(node, Some(command));
+                command.writes.extend(files.iter().cloned());
+                files
+            }
+            Some(Run::Python(_)) => {
+                if let Some((key, _)) = node.entry("writes") {
+                    let message =
+                        "`writes` means nothing for a function: it is about a command's files";
+                    let help = "remove it; a function may write what it likes";
+                    self.reader.problem_help(Code::MeaninglessField, key.span, message, help);
+                }
+                Vec::new()
+            }
+            _ => self.writes(node, None),
+        }
     }
 
     fn used(&mut self, table: &Node, node: &Node) -> (Option<String>, Option<Run>) {
@@ -362,6 +389,7 @@ fn plain(name: String, on: On, run: Option<Run>, span: Span) -> Draft {
         after: Vec::new(),
         order: 0,
         again_on_resume: false,
+        writes: Vec::new(),
         span,
     });
     Draft { named, before: Vec::new(), after: Vec::new(), hook }

@@ -1,9 +1,10 @@
 //! What a declared hook is.
 
+use crate::project::Project;
 use crate::source::{Node, Span};
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::hook::{Limit, Points, Policy};
@@ -57,6 +58,8 @@ pub struct DeclaredHook {
     pub order: i32,
     /// Called again when a run goes on in another process, instead of being taken from its record.
     pub again_on_resume: bool,
+    /// The files that its commands write, absolute: what is in them does not count when a command is started.
+    pub writes: Vec<PathBuf>,
     /// Where it is written.
     pub span: Span,
 }
@@ -161,6 +164,24 @@ pub struct CommandRef {
     pub file: Option<PathBuf>,
     /// The folder that it runs in: the card's.
     pub dir: PathBuf,
+    /// The files that it is declared to write, absolute.
+    pub writes: BTreeSet<PathBuf>,
+}
+
+impl CommandRef {
+    /// A command that runs in `dir`, written as it is run.
+    pub(crate) fn of(argv: &[String], dir: &Path, project: &Project) -> Self {
+        let file = argv.first().filter(|name| name.contains('/')).map(|name| dir.join(name));
+        let file = file.filter(|file| file.starts_with(&project.root));
+        let (argv, written) = (argv.to_vec(), argv.to_vec());
+        Self { argv, written, file, dir: dir.to_owned(), writes: BTreeSet::new() }
+    }
+
+    /// The same command, declared to write these files.
+    #[must_use]
+    pub(crate) fn writing(self, files: &[PathBuf]) -> Self {
+        Self { writes: files.iter().cloned().collect(), ..self }
+    }
 }
 
 /// A condition on a hook: a strict minijinja expression that compiled.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::hook::Limit;
+use tenure_hosts::PythonLimits;
 use toml::de::DeTable;
 
 /// What `tenure.toml` says.
@@ -37,6 +38,7 @@ use toml::de::DeTable;
 ///
 /// [python]
 /// interpreter = ".venv/bin/python"
+/// queue = "1m"                  # also: start, load; what comes before a function
 ///
 /// [limits]
 /// hook = "30s"                  # also: end, ends, turn, model, tool
@@ -67,6 +69,8 @@ pub struct ProjectConfig {
     pub hook_env: Vec<String>,
     /// `python.interpreter`: the interpreter, relative to the project.
     pub interpreter: Option<PathBuf>,
+    /// `python.start`, `python.load` and `python.queue`: what comes before a Python function.
+    pub python_limits: PythonLimits,
     /// `limits.hook`: each call of a hook.
     pub hook_limit: Option<Limit>,
     /// `limits.end`: each call of a hook at the end of a scope.
@@ -119,6 +123,7 @@ const TABLES: &[&str] = &[
     models::ALIASES,
     models::PRICES,
 ];
+const PYTHON: &[&str] = &["interpreter", "start", "load", "queue"];
 const LIMITS: &[&str] = &["hook", "end", "ends", "turn", "model", "tool"];
 
 /// Reads `file`, which stands in the resolved folder `root`. What is wrong goes to `report`.
@@ -176,8 +181,14 @@ pub(super) fn parse(
         config.hook_env = reader.names(hooks, "hooks.env", "env");
     }
     if let Some(python) = reader.table(root, "python") {
-        reader.only(python, "[python]", &["interpreter"]);
+        reader.only(python, "[python]", PYTHON);
         config.interpreter = reader.program(python, "python.interpreter", "interpreter", folder);
+        let PythonLimits { start, load, queue } = &mut config.python_limits;
+        for (key, limit) in [("start", start), ("load", load), ("queue", queue)] {
+            if let Some(said) = reader.limit(python, "python", key) {
+                *limit = said.duration();
+            }
+        }
     }
     if let Some(limits) = reader.table(root, "limits") {
         reader.only(limits, "[limits]", LIMITS);

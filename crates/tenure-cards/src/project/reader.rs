@@ -91,6 +91,7 @@ impl Settings<'_> {
         let help = match name {
             "hooks.env" => "write for example env = [\"DATABASE_URL\"]",
             "python.interpreter" => "write for example interpreter = \".venv/bin/python\"",
+            "python.start" | "python.load" | "python.queue" => "write a text such as \"30s\"",
             _ if name.starts_with("limits.") => "write a text such as \"30s\"",
             _ => match wanted {
                 "a list of texts" => "write for example [\"first\", \"second\"]",

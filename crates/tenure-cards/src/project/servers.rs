@@ -7,7 +7,7 @@ use crate::diagnostic::Code;
 use crate::hook::CommandRef;
 use crate::server::{Reach, Server};
 use crate::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::de::DeTable;
@@ -158,7 +158,7 @@ impl One<'_, '_, '_> {
             self.reader.problem(Code::BadServer, at, message, &help);
             return None;
         }
-        let command = CommandRef { argv, written, file, dir };
+        let command = CommandRef { argv, written, file, dir, writes: BTreeSet::new() };
         Some(Reach::Command { command, env })
     }
 

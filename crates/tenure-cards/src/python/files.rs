@@ -7,11 +7,11 @@ use crate::nearest::nearest;
 use crate::project::{ConfineError, Project, confine};
 use crate::source::{MAX_FILE, Source, Span};
 use rustpython_ruff_python_ast as ast;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tenure_hosts::{PythonFile, PythonFunction};
+use tenure_hosts::{PythonFile, PythonFunction, Role};
 
 /// Every Python file that a load has read, each once.
 #[derive(Debug, Default)]
@@ -19,6 +19,16 @@ pub struct PythonFiles {
     files: HashMap<PathBuf, Arc<Outcome>>,
     /// By folder and path, the file that is meant: resolving links is slow.
     resolved: HashMap<PathBuf, PathBuf>,
+    uses: Vec<FunctionUse>,
+}
+
+/// A function as a file uses it.
+#[derive(Debug)]
+pub(super) struct FunctionUse {
+    pub(super) function: PythonFunction,
+    /// The parameter that takes the context.
+    pub(super) context: Option<Arc<str>>,
+    pub(super) role: Role,
 }
 
 /// A Python file that was read and parsed.
@@ -124,6 +134,57 @@ pub struct Origin<'a> {
 }
 
 impl PythonFiles {
+    /// Returns the files that were read and parsed, as workers run them.
+    pub(crate) fn into_files(self) -> BTreeMap<PathBuf, Arc<PythonFile>> {
+        let parsed = self.files.into_iter().filter_map(|(path, outcome)| match &*outcome {
+            Outcome::Module(parsed) => Some((path, Arc::clone(&parsed.module.file))),
+            Outcome::Broken { .. } | Outcome::Unreadable(_) => None,
+        });
+        parsed.collect()
+    }
+
+    /// Notes that a function is used: not as a guard, as far as is known yet.
+    pub(crate) fn note_use(&mut self, function: &PythonFunction, context: Option<Arc<str>>) {
+        let (function, role) = (function.clone(), Role::Other);
+        self.uses.push(FunctionUse { function, context, role });
+    }
+
+    /// Notes that the last use of a function is one as a guard.
+    pub(crate) fn note_guard(&mut self, function: &PythonFunction) {
+        let mut uses = self.uses.iter_mut().rev();
+        if let Some(used) = uses.find(|used| used.function == *function) {
+            used.role = Role::Guard;
+        }
+    }
+
+    pub(super) fn uses(&self) -> &[FunctionUse] {
+        &self.uses
+    }
+
+    /// Returns a file that was read and parsed.
+    pub(super) fn parsed(&self, path: &Path) -> Option<Arc<Parsed>> {
+        match &**self.files.get(path)? {
+            Outcome::Module(parsed) => Some(Arc::clone(parsed)),
+            Outcome::Broken { .. } | Outcome::Unreadable(_) => None,
+        }
+    }
+
+    /// Returns the paths of the files that were read and parsed.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let is_module = |outcome: &Outcome| matches!(outcome, Outcome::Module(_));
+        self.files.iter().filter(move |(_, it)| is_module(it)).map(|(path, _)| path.as_path())
+    }
+
+    /// Returns a file as it was read, or as it is now if it was not.
+    pub(super) fn peek(&self, path: &Path, shown: PathBuf) -> Option<Arc<Parsed>> {
+        let outcome = self.files.get(path).map(Arc::clone);
+        let outcome = outcome.unwrap_or_else(|| Arc::new(read(path, shown, &mut Report::new())));
+        match &*outcome {
+            Outcome::Module(parsed) => Some(Arc::clone(parsed)),
+            Outcome::Broken { .. } | Outcome::Unreadable(_) => None,
+        }
+    }
+
     /// Finds the function `name` of the file `path`.
     pub(crate) fn find(
         &mut self,
@@ -172,9 +233,9 @@ impl PythonFiles {
         };
         if parsed.module.function(name).is_some() {
             for import in parsed.module.imports.iter().filter(|it| it.runs_for(name)) {
-                let found =
-                    unsatisfied(import, &parsed.module.file, &parsed.source, origin.project);
-                found.into_iter().for_each(|found| report.push(found));
+                for found in unsatisfied(import, parsed, origin.project) {
+                    report.push(found);
+                }
             }
             return Ok(Found { parsed: Arc::clone(parsed), name: name.to_owned() });
         }

@@ -114,6 +114,16 @@ pub(crate) fn fit(function: &Function, used: Use) -> Result<Vec<Arc<str>>, Misfi
     }
 }
 
+/// Returns the parameter of these that takes the context.
+pub(crate) fn context(takes: &[Arc<str>], used: Use) -> Option<Arc<str>> {
+    let is_context = |name: &&Arc<str>| match used {
+        Use::Hook(_) | Use::ToolHook => !NAMES.contains(&&***name),
+        Use::LifecycleTool => &***name == "ctx",
+        Use::Values(_) => false,
+    };
+    takes.iter().find(is_context).cloned()
+}
+
 /// The parameters that are filled by their names; nothing else is needed.
 fn by_name<'a>(
     function: &'a Function,

@@ -3,56 +3,57 @@
 //! Tenure stands in for what hooks usually import of fast-agent. Which names that are is read from
 //! the very sources that a worker would run.
 
-use super::imports::Import;
+use super::files::Parsed;
+use super::imports::{Import, Taken};
 use super::module::Module;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Project, plain};
-use crate::source::{Source, Span};
+use crate::source::Span;
 use crate::trust::own_interpreter;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use tenure_hosts::{PythonFile, STAND_INS};
+use tenure_hosts::{PythonFile, STAND_INS, find_program};
 
 /// The frameworks that stand-ins exist for, and the packages that have them whole.
 const FRAMEWORKS: &[(&str, &str)] =
     &[("fast_agent", "fast-agent-mcp"), ("mcp", "mcp"), ("mcp_types", "mcp-types")];
 
-/// Returns what is to be said of an import of the file that `source` shows; nothing if a stand-in
-/// or an installed package satisfies it, or if it is of no framework.
-pub(super) fn unsatisfied(
-    import: &Import,
-    file: &PythonFile,
-    source: &Arc<Source>,
-    project: &Project,
-) -> Option<Diagnostic> {
-    let top = import.module.split('.').next().unwrap_or_default();
-    let (_, package) = FRAMEWORKS.iter().find(|(name, _)| *name == top)?;
-    let here = file.path().parent().unwrap_or(Path::new("."));
-    if has_stand_in(import) || holds(here, top) || is_installed(top, project) {
-        return None;
-    }
-    let what = match &import.name {
-        Some(name) => format!("{}.{name}", import.module),
-        None => import.module.clone(),
+/// Returns what is to be said of an import: nothing if stand-ins or an installed package satisfy
+/// it, or if it is of no framework.
+pub(super) fn unsatisfied(import: &Import, parsed: &Parsed, project: &Project) -> Vec<Diagnostic> {
+    let module = &import.module;
+    let top = module.split('.').next().unwrap_or_default();
+    let framework = FRAMEWORKS.iter().find(|(name, _)| *name == top && import.level == 0);
+    let Some((_, package)) = framework else { return Vec::new() };
+    let lacks = |taken: &&Taken| !has_stand_in(module, &taken.name);
+    let mut missing: Vec<(String, Span)> = match &*import.names {
+        [] if is_module(module) => Vec::new(),
+        [] => vec![(module.clone(), import.span)],
+        names => {
+            let missing = names.iter().filter(lacks);
+            missing.map(|taken| (format!("{module}.{}", taken.name), taken.span)).collect()
+        }
     };
-    let message = format!("`{what}` is there only where {package} is installed");
-    let help = format!(
-        "install it in the environment of the project's Python (`pip install {package}`), or do \
-         without it"
-    );
-    // Python passes over a byte order mark, and so do its places.
-    let skipped = source.text().len() - file.source().len();
-    let (start, end) = (import.span.start as usize, import.span.end as usize);
-    let span = Span::new(start + skipped, end + skipped);
-    Some(Diagnostic::new(Code::FrameworkImport, source, span, message).help(help))
+    let here = parsed.module.file.path().parent().unwrap_or(Path::new("."));
+    if missing.is_empty() || holds(here, top) || is_installed(top, project) {
+        missing.clear();
+    }
+    let told = missing.into_iter().map(|(what, span)| {
+        let message = format!("`{what}` is there only where {package} is installed");
+        let help = format!(
+            "install it in the environment of the project's Python (`pip install {package}`), or \
+             do without it"
+        );
+        let span = parsed.placed(span);
+        Diagnostic::new(Code::FrameworkImport, &parsed.source, span, message).help(help)
+    });
+    told.collect()
 }
 
-fn has_stand_in(import: &Import) -> bool {
-    let Some(name) = &import.name else { return is_module(&import.module) };
+fn has_stand_in(module: &str, name: &str) -> bool {
     let has = |module: &Module| name == "*" || module.binding(name).is_some();
-    modules().get(&*import.module).is_some_and(has)
-        || is_module(&format!("{}.{name}", import.module))
+    modules().get(module).is_some_and(has) || is_module(&format!("{module}.{name}"))
 }
 
 /// Returns `true` if a module, or a package around one, stands in for the one of this name.
@@ -80,9 +81,8 @@ fn modules() -> &'static HashMap<&'static str, Module> {
 fn is_installed(package: &str, project: &Project) -> bool {
     let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty());
     let active = active.map(|folder| PathBuf::from(folder).join("bin/python"));
-    let on_path = std::env::var_os("PATH").into_iter().flat_map(|path| {
-        std::env::split_paths(&path).map(|it| it.join("python3")).collect::<Vec<_>>()
-    });
+    let on_path =
+        std::env::var_os("PATH").and_then(|path| find_program(&["python3", "python"], &path));
     let first = own_interpreter(project).into_iter().chain(active).chain(on_path);
     let Some(python) = first.map(|it| plain(&it)).find(|it| it.exists()) else { return false };
     let Some(prefix) = python.parent().and_then(Path::parent) else { return false };

@@ -1,85 +1,132 @@
-//! The imports of a Python file that its functions cannot do without.
+//! The imports of a Python file, wherever they are written in it.
 
+use super::module::span;
 use crate::source::Span;
 use rustpython_ruff_python_ast as ast;
 use rustpython_ruff_python_ast::{Expr, Stmt};
 
-/// An import that fails its file, or the function around it, if nothing satisfies it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An import statement; of `import a, b` each module by itself.
+#[derive(Clone, Debug)]
 pub(crate) struct Import {
-    /// The module, absolute.
+    /// The number of dots before the name.
+    pub(crate) level: usize,
+    /// The module, as in `a.b`; empty in `from . import x`.
     pub(crate) module: String,
-    /// The name that is taken from it; none if it is the module itself.
-    pub(crate) name: Option<String>,
-    /// The function of the module that it stands in; none if it runs with the file.
-    pub(crate) within: Option<String>,
+    /// The names that are taken of the module; empty if it is the module itself.
+    pub(crate) names: Vec<Taken>,
+    pub(crate) span: Span,
+    pub(crate) made: Made,
+    /// The function of the file that it stands in; none if it runs with the file.
+    within: Option<String>,
+}
+
+/// A name that is taken of a module.
+#[derive(Clone, Debug)]
+pub(crate) struct Taken {
+    pub(crate) name: String,
     pub(crate) span: Span,
 }
 
+/// The occasion on which an import is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Made {
+    /// Whenever the file runs.
+    Always,
+    /// In a function, or on a condition.
+    Sometimes,
+    /// Only where it may fail, or for type checkers or a file that is run by itself.
+    Guarded,
+}
+
 impl Import {
-    /// Returns `true` if it runs with the file, or in this function of it.
+    /// Returns `true` if it is made with the file, or in this function of it, and may not fail.
     pub(crate) fn runs_for(&self, function: &str) -> bool {
-        self.within.as_deref().is_none_or(|it| it == function)
+        self.made < Made::Guarded && self.within.as_deref().is_none_or(|it| it == function)
     }
 }
 
-/// Returns the imports of a file. Those that run for type checkers alone, those that are tried, and
-/// those of `if __name__ == "__main__"` are left out.
+/// Returns every import of a file.
 pub(super) fn imports(body: &[Stmt]) -> Vec<Import> {
-    let mut found = Vec::new();
-    block(body, None, &mut found);
-    found
+    let mut walk = Walk { within: None, found: Vec::new() };
+    walk.block(body, Made::Always);
+    walk.found
 }
 
-fn block(body: &[Stmt], within: Option<&str>, found: &mut Vec<Import>) {
-    for statement in body {
-        one(statement, within, found);
+struct Walk<'a> {
+    within: Option<&'a str>,
+    found: Vec<Import>,
+}
+
+impl<'a> Walk<'a> {
+    fn block(&mut self, body: &'a [Stmt], made: Made) {
+        for statement in body {
+            self.one(statement, made);
+        }
     }
-}
 
-fn one(statement: &Stmt, within: Option<&str>, found: &mut Vec<Import>) {
-    let mut add = |module: &str, name: Option<&str>, range: std::ops::Range<usize>| {
-        found.push(Import {
-            module: module.to_owned(),
-            name: name.map(str::to_owned),
-            within: within.map(str::to_owned),
-            span: Span::new(range.start, range.end),
-        });
-    };
-    match statement {
-        Stmt::Import(import) => {
-            for alias in &import.names {
-                add(alias.name.id.as_str(), None, import.range.into());
+    fn one(&mut self, statement: &'a Stmt, made: Made) {
+        let inner = made.max(Made::Sometimes);
+        match statement {
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let module = alias.name.id.to_string();
+                    self.add(0, module, Vec::new(), span(import.range), made);
+                }
             }
-        }
-        Stmt::ImportFrom(import) if import.level == 0 => {
-            let module = import.module.as_ref().map(|module| module.id.as_str());
-            for alias in &import.names {
-                let name = alias.name.id.as_str();
-                add(module.unwrap_or_default(), Some(name), alias.range.into());
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_ref().map(|module| module.id.to_string());
+                let names = import.names.iter().map(|alias| Taken {
+                    name: alias.name.id.to_string(),
+                    span: span(alias.range),
+                });
+                let names = names.collect();
+                let level = import.level as usize;
+                self.add(level, module.unwrap_or_default(), names, span(import.range), made);
             }
-        }
-        Stmt::FunctionDef(def) => {
-            let name = within.unwrap_or(def.name.id.as_str());
-            block(&def.body, Some(name), found);
-        }
-        Stmt::ClassDef(class) => block(&class.body, within, found),
-        Stmt::With(with) => block(&with.body, within, found),
-        Stmt::If(branch) => {
-            if !is_never_run(&branch.test) {
-                block(&branch.body, within, found);
+            Stmt::FunctionDef(function) => {
+                let around = self.within;
+                self.within = around.or(Some(function.name.id.as_str()));
+                self.block(&function.body, inner);
+                self.within = around;
             }
-            for clause in &branch.elif_else_clauses {
-                block(&clause.body, within, found);
+            Stmt::ClassDef(class) => self.block(&class.body, made),
+            Stmt::With(with) => self.block(&with.body, made),
+            Stmt::For(each) => {
+                self.block(&each.body, inner);
+                self.block(&each.orelse, inner);
             }
-        }
-        Stmt::Try(attempt) => {
-            if !attempt.handlers.iter().any(catches_imports) {
-                block(&attempt.body, within, found);
+            Stmt::While(each) => {
+                self.block(&each.body, inner);
+                self.block(&each.orelse, inner);
             }
-            block(&attempt.finalbody, within, found);
+            Stmt::If(branch) => {
+                let first = if is_never_run(&branch.test) { Made::Guarded } else { inner };
+                self.block(&branch.body, first);
+                for clause in &branch.elif_else_clauses {
+                    self.block(&clause.body, inner);
+                }
+            }
+            Stmt::Match(choice) => {
+                for case in &choice.cases {
+                    self.block(&case.body, inner);
+                }
+            }
+            Stmt::Try(attempt) => {
+                let is_tried = attempt.handlers.iter().any(catches_imports);
+                self.block(&attempt.body, if is_tried { Made::Guarded } else { made });
+                for ast::ExceptHandler::ExceptHandler(handler) in &attempt.handlers {
+                    self.block(&handler.body, Made::Guarded);
+                }
+                self.block(&attempt.orelse, Made::Guarded);
+                self.block(&attempt.finalbody, inner);
+            }
+            _ => {}
         }
-        _ => {}
+    }
+
+    fn add(&mut self, level: usize, module: String, names: Vec<Taken>, span: Span, made: Made) {
+        let within = self.within.map(str::to_owned);
+        self.found.push(Import { level, module, names, span, made, within });
     }
 }
 

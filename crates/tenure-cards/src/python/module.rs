@@ -20,8 +20,7 @@ const STACK: usize = 256 << 20;
 pub(crate) struct Module {
     /// The file as a worker runs it.
     pub(crate) file: Arc<PythonFile>,
-    /// The imports that it cannot do without.
-    pub(crate) imports: Vec<Import>,
+    pub(super) imports: Vec<Import>,
     names: HashMap<String, Binding>,
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct Function {
     /// The name in the `def`.
     pub(crate) span: Span,
     /// The whole definition.
-    range: Span,
+    pub(super) range: Span,
 }
 
 /// A parameter of a function.

@@ -137,6 +137,10 @@ pub(super) fn definitions() -> Map<String, Value> {
         },
     });
     for (name, description) in [
+        (
+            "writes",
+            "The files that its command writes, relative to the card: they may change between its calls.",
+        ),
         ("before", "The hooks that it stands before."),
         ("after", "The hooks that it stands after."),
     ] {

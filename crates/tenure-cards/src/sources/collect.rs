@@ -8,16 +8,11 @@ use crate::project::{CONFIG_FILE, card_folders, plain};
 use crate::source::{Node, Value};
 use crate::trust::{ItemKind, inventory};
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// No path is longer.
 const LONGEST: usize = 300;
-/// Suffixes of files that are code.
-const CODE: &[&str] =
-    &["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua", "jar"];
-
 impl Sources {
     /// The files that these cards come from, with those that they name and that are not there yet.
     /// Executes nothing. If the cards have errors, what could be read of them is told.
@@ -105,7 +100,7 @@ impl Sources {
             let users: Vec<Arc<str>> = users.map(Arc::from).collect();
             match item.kind {
                 ItemKind::Python => self.python.extend(file.parent().map(Path::to_owned)),
-                ItemKind::CommandFile if is_code(&file) => {}
+                ItemKind::CommandFile => {}
                 _ => continue,
             }
             if users.is_empty() {
@@ -115,6 +110,13 @@ impl Sources {
                 self.add(file.clone(), &user);
             }
         }
+        let users = self.pythonic.clone();
+        for file in &loaded.python.reached {
+            // The folders of hooks are looked at as a whole.
+            if !self.python.iter().any(|folder| file.starts_with(folder)) {
+                users.iter().for_each(|user| self.add(file.clone(), user));
+            }
+        }
     }
 
     /// Every path in the fields of a card. What is no path is a file that is never there.
@@ -122,9 +124,11 @@ impl Sources {
         match &node.value {
             Value::Map(entries) => {
                 for (key, value) in entries {
-                    // A command's words are known to the inventory, and long texts are no paths.
+                    // A command's words are known to the inventory, long texts are no paths, and what a hook writes
+                    // changes with every call.
                     let is_command = &*key.text == "run" && value.list().is_some();
-                    if !is_command && !matches!(&*key.text, "instruction" | "description") {
+                    let is_other = matches!(&*key.text, "instruction" | "description" | "writes");
+                    if !is_command && !is_other {
                         self.named(value, card);
                     }
                 }
@@ -174,32 +178,6 @@ fn path_in(text: &str, dir: &Path) -> Option<PathBuf> {
     let file = plain(&dir.join(text));
     let is_file = file.extension().is_some() && !file.is_dir();
     is_file.then_some(file)
-}
-
-/// Whether a file that a command is given is code: something that is only read or written by it is
-/// read anew each time, and a log would change with every run.
-fn is_code(file: &Path) -> bool {
-    if file.extension().is_some_and(|end| CODE.iter().any(|code| end == *code)) {
-        return true;
-    }
-    let Ok(meta) = file.metadata() else { return false };
-    if !meta.is_file() {
-        return false;
-    }
-    let mut head = [0; 2];
-    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut head));
-    is_executable(&meta) || read.is_ok() && head == *b"#!"
-}
-
-#[cfg(unix)]
-fn is_executable(meta: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    meta.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &std::fs::Metadata) -> bool {
-    false
 }
 
 fn absolute(path: &Path) -> PathBuf {

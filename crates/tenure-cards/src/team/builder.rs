@@ -205,6 +205,7 @@ impl TeamBuilder {
             dir: self.loaded.project.root.clone(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         });
         Assembly::new(&self.loaded, &self.settings, &PythonHost::new(config), &environment)
     }

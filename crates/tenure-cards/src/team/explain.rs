@@ -102,6 +102,9 @@ pub struct EntryExplanation {
     pub declared: Option<String>,
     /// What runs: `file.py:function`, a command, a registered hook.
     pub runs: String,
+    /// Its purpose, as its file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// What its failure means at this point.
     pub policy: Policy,
     /// How long a call may take.
@@ -123,6 +126,9 @@ pub struct EntryExplanation {
     /// Whether it is called again when a run goes on in another process.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub again_on_resume: bool,
+    /// The files that its commands are declared to write, as seen from its card.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
     /// The agent whose guard it is, if it comes along from one that calls this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited: Option<String>,
@@ -228,6 +234,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         origin: entrant.origin,
         declared: place.and_then(|place| place.declared.clone()),
         runs: place.map_or_else(|| entrant.name.to_string(), |place| place.runs.clone()),
+        description: place.and_then(|place| place.description.as_deref().map(str::to_owned)),
         policy: entrant.policy,
         limit: entrant.limit,
         within_budget: entrant.within_budget,
@@ -236,6 +243,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         retries: place.map_or(0, |place| place.retries),
         observes: entrant.observes,
         again_on_resume: entrant.again_on_resume,
+        writes: place.map(|place| place.writes.clone()).unwrap_or_default(),
         inherited: inherited.map(str::to_owned),
     }
 }

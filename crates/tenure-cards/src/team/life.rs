@@ -14,7 +14,7 @@ use tenure_core::hook::FaultKind;
 use tenure_core::message::History;
 use tenure_core::{CancelToken, Error};
 use tenure_hosts::mcp::McpServers;
-use tenure_hosts::{Interpreter, PythonConfig, PythonHost};
+use tenure_hosts::{Interpreter, PythonConfig, PythonHost, PythonModules};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -405,10 +405,27 @@ pub(super) async fn python_config(
     said: Option<&PythonConfig>,
     needed: bool,
 ) -> Result<PythonConfig, TeamError> {
+    let mut start_check = None;
+    let modules = match said.map(|config| &config.modules) {
+        Some(own @ PythonModules::Checked(_)) => own.clone(),
+        _ if needed => {
+            let (python, project) = (loaded.python.clone(), loaded.project.clone());
+            let read = move || python.modules(&project).clone();
+            let read = tokio::task::spawn_blocking(read).await;
+            let read = read.map_err(|error| TeamError::start(error.to_string(), None))?;
+            start_check = read.start.check(&loaded.project);
+            PythonModules::Checked(read)
+        }
+        _ => PythonModules::Any,
+    };
     if let Some(config) = said {
-        return Ok(config.clone());
+        return Ok(PythonConfig { modules, ..config.clone() });
     }
     let root = loaded.project.root.clone();
+    // Asked for its version it runs too.
+    if let Some(check) = &start_check {
+        check.run().await.map_err(|why| TeamError::start(why, None))?;
+    }
     let interpreter = match &loaded.project.config.interpreter {
         Some(path) => Interpreter::at(root.join(path)),
         None if needed => {
@@ -422,11 +439,12 @@ pub(super) async fn python_config(
         None => Interpreter::at("python3"),
     };
     Ok(PythonConfig {
+        start_check,
         interpreter,
         environment: environment(loaded),
         dir: root,
-        limits: Default::default(),
-        modules: Default::default(),
+        limits: loaded.project.config.python_limits,
+        modules,
     })
 }
 

@@ -2,7 +2,8 @@
 
 use super::command::files;
 use super::digest::sha256_of;
-use super::python::{MOST_FILES, Rest, environment_of, importable, own_interpreter, program};
+use super::environment::{environment_of, program};
+use super::python::{MOST_FILES, Rest, importable, own_interpreter};
 use super::ready::Written;
 use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
 use crate::card::{Card, CardKind};
@@ -27,8 +28,6 @@ pub fn inventory(loaded: &Loaded) -> Inventory {
 
 /// The same with what else would run, beside what the cards say: `more` names it.
 pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) -> Inventory {
-    // Before anything is hashed here: what changes in between is then noticed before it runs.
-    loaded.server_files();
     let mut found = Collector {
         loaded,
         project: &loaded.project,
@@ -63,13 +62,11 @@ impl Collector<'_> {
         self.function(function, used, "");
     }
 
-    /// Adds a command that runs in `dir`.
-    pub fn program(&mut self, argv: &[String], dir: &Path, used: &str) {
-        let file = argv.first().filter(|name| name.contains('/')).map(|name| dir.join(name));
-        let file = file.filter(|file| file.starts_with(&self.project.root));
-        let (argv, dir) = (argv.to_vec(), dir.to_owned());
-        let command = CommandRef { written: argv.clone(), argv, file, dir };
+    /// Adds a command that runs in `dir`, and the files that it is declared to write.
+    pub fn program(&mut self, argv: &[String], dir: &Path, writes: &[PathBuf], used: &str) {
+        let command = CommandRef::of(argv, dir, self.project).writing(writes);
         self.command(&command, used.to_owned());
+        self.written(writes, used);
     }
 
     /// Adds a hook that is part of the program, with what a file configures it with.
@@ -88,6 +85,13 @@ impl Collector<'_> {
         self.push(ItemKind::Data, what, sha256, vec![used.to_owned()]);
     }
 
+    /// Adds the files that a command is declared to write.
+    fn written(&mut self, files: &[PathBuf], used: &str) {
+        for file in files {
+            self.data(file, true, &format!("{used}, which writes it"));
+        }
+    }
+
     /// Adds the hooks that a file declares.
     pub fn hooks(&mut self, hooks: &CardHooks, name: &str, source: &Source) {
         for hook in &hooks.declared {
@@ -100,11 +104,12 @@ impl Collector<'_> {
             };
             let used = format!("{name}: {place}");
             let how = how(hook, source);
+            self.written(&hook.writes, &used);
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
                 Run::Use { name: used_name, with, dir, places } => {
-                    let written = Written { with, places, source };
+                    let written = Written { with, places, source, writes: &hook.writes };
                     self.ready_made(used_name, &written, &used, dir);
                     // What is hashed is what is written: a value of the environment is no part of
                     // the project, and may be a secret.
@@ -180,6 +185,8 @@ impl Collector<'_> {
 
     /// What of the project a command runs.
     pub(super) fn command_files(&mut self, command: &CommandRef, used: &[String]) {
+        // Before anything is hashed here: what changes in between is then noticed before it runs.
+        self.loaded.commands.note(command);
         let found = files(command, self.project);
         self.folders.extend(found.imports);
         if let Some(path) = found.program {
@@ -196,22 +203,38 @@ impl Collector<'_> {
 
     fn finish(mut self) -> Inventory {
         let python = std::mem::take(&mut self.python);
+        let modules = match python.is_empty() {
+            true => None,
+            false => Some(self.loaded.modules().clone()),
+        };
+        // What hooks import comes from the contents that these hashes are of. A command reads its files itself.
+        let hashes = modules.iter().flat_map(|modules| modules.hashes.clone());
+        let mut hashes: BTreeMap<PathBuf, String> = hashes.collect();
         let mut folders = std::mem::take(&mut self.folders);
-        folders.extend(python.keys().filter_map(|file| Some(file.parent()?.to_owned())));
+        let known =
+            |folder: &PathBuf| modules.as_ref().is_some_and(|it| it.folders.contains(folder));
+        let of_hooks = python.keys().filter_map(|file| Some(file.parent()?.to_owned()));
+        folders.extend(of_hooks.filter(|folder| !known(folder)));
         let interpreter = own_interpreter(self.project);
         let found = importable(&folders, interpreter.as_deref().and_then(environment_of));
-        for path in found.files.iter().filter(|path| !python.contains_key(*path)) {
-            let what = self.project.relative(path);
+        for path in found.files {
+            let hash = || sha256_of(&path).unwrap_or_else(|_| UNREADABLE.into());
+            hashes.entry(path.clone()).or_insert_with(hash);
+        }
+        for (path, sha256) in hashes.into_iter().filter(|(path, _)| !python.contains_key(path)) {
+            let what = self.project.relative(&path);
             let known = |item: &Item| item.kind == ItemKind::CommandFile && item.what == what;
             if !self.items.iter().any(known) {
-                let sha256 = sha256_of(path).unwrap_or_else(|_| UNREADABLE.into());
                 self.push(ItemKind::Importable, what, Some(sha256), Vec::new());
             }
         }
-        if let Some(sha256) = found.rest.map(Rest::sha256) {
+        let has_venv = found.has_venv || modules.as_ref().is_some_and(|modules| modules.has_venv);
+        let rest_of_hooks = modules.and_then(|modules| modules.rest.clone());
+        for (rest, whose) in [(rest_of_hooks, "hooks"), (found.rest, "commands")] {
+            let Some(sha256) = rest.map(Rest::sha256) else { continue };
             // Those are too many to be read, but none of them changes unnoticed.
             let what = format!(
-                "more than {MOST_FILES} files beneath the folders of hooks, the others known by \
+                "more than {MOST_FILES} files beneath the folders of {whose}, the others known by \
                  their names, sizes and times"
             );
             self.push(ItemKind::Importable, what, Some(sha256), Vec::new());
@@ -219,7 +242,7 @@ impl Collector<'_> {
         if let Some(path) = interpreter {
             let items = program(&path, ItemKind::Interpreter, self.project);
             let is_used = |item: &Item| match item.kind {
-                ItemKind::Venv => !python.is_empty() || found.has_venv,
+                ItemKind::Venv => !python.is_empty() || has_venv,
                 _ => !python.is_empty(),
             };
             for item in items.into_iter().filter(is_used) {

@@ -8,17 +8,24 @@ mod collect;
 mod command;
 mod command_state;
 mod digest;
+mod environment;
+mod installed;
 mod item;
+mod modules;
 mod python;
 mod reach;
 mod ready;
+mod start_state;
 
 pub use collect::{Collector, inventory, inventory_with};
-pub(crate) use command_state::CommandState;
+pub use command_state::CommandChecks;
+pub(crate) use command_state::CommandUser;
 pub use digest::sha256_hex;
 pub(crate) use digest::sha256_of;
 pub use item::{Change, Inventory, Item, ItemKind, changes};
+pub(crate) use modules::{Modules, ProjectPython};
 pub use python::own_interpreter;
+pub(crate) use python::{MOST_FILES, added_folders};
 
 /// What stands for the contents of a file that cannot be read.
 const UNREADABLE: &str = "unreadable";

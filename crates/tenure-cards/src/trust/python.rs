@@ -1,8 +1,9 @@
-//! What Python would run beside the files that cards name: its interpreter, and what can be
+//! What Python would run beside the files that cards name: which interpreter, and what can be
 //! imported.
 
-use super::digest::{sha256_hex, sha256_of};
-use super::{Item, ItemKind, UNREADABLE};
+use super::UNREADABLE;
+use super::digest::sha256_hex;
+use super::environment::{CACHE, environment_of, is_path_file, site_packages};
 use crate::project::{Project, plain};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tenure_hosts::find_program;
 
 /// Folders that are not searched: they hold what the tools of a project keep there. Every other one,
 /// `node_modules` too, is a package to a Python that is told to import it.
@@ -17,17 +19,24 @@ const SKIPPED: &[&str] = &[".git", ".tenure"];
 /// What Python can import, by suffix.
 const IMPORTABLE: &[&str] = &["py", "pyc", "so", "pyd"];
 /// The most files that are read.
-pub(super) const MOST_FILES: usize = 5000;
+pub(crate) const MOST_FILES: usize = 5000;
 /// The most files and folders that are looked at.
 const MOST_LOOKED: usize = 200_000;
 static FRESH: AtomicU64 = AtomicU64::new(0);
-/// Where Python keeps what it compiled.
-const CACHE: &str = "__pycache__";
 
 /// The interpreter that runs hooks and tools, if the project brings it along or names it: that of
 /// `tenure.toml`, of its `.venv` or `venv`, or of the active environment if that is in the project.
 /// Executes nothing.
 pub fn own_interpreter(project: &Project) -> Option<PathBuf> {
+    let found = found_interpreter(project)?;
+    match &project.config.interpreter {
+        Some(_) => Some(found),
+        None => beneath(&found, project),
+    }
+}
+
+/// The interpreter that runs hooks and tools, by the path that it is found at. Executes nothing.
+pub(super) fn found_interpreter(project: &Project) -> Option<PathBuf> {
     let root = &project.root;
     if let Some(path) = &project.config.interpreter {
         return Some(plain(&root.join(path)));
@@ -35,20 +44,13 @@ pub fn own_interpreter(project: &Project) -> Option<PathBuf> {
     let own = [".venv", "venv"].map(|name| root.join(name));
     let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty()).map(PathBuf::from);
     let pythons = own.into_iter().chain(active).map(|folder| folder.join("bin").join("python"));
-    match pythons.into_iter().find(|python| python.exists()) {
-        Some(python) => beneath(&python, project),
-        None => on_path(&["python3", "python"], project),
-    }
+    let mut pythons = pythons.filter(|python| python.exists());
+    pythons.next().or_else(|| find_program(&["python3", "python"], &std::env::var_os("PATH")?))
 }
 
-/// The program that one of these bare names means, if the search path leads into the project. A relative folder
-/// of it is never searched.
+/// The program that one of these bare names means, if the search path leads into the project.
 pub(super) fn on_path(names: &[&str], project: &Project) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let mut programs = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    let found = programs.find(|program| program.is_file())?;
-    beneath(&found, project)
+    beneath(&find_program(names, &std::env::var_os("PATH")?)?, project)
 }
 
 /// The file as the project knows it, if its folder is in the project. A link in a project counts,
@@ -58,77 +60,24 @@ fn beneath(file: &Path, project: &Project) -> Option<PathBuf> {
     folder.starts_with(&project.root).then(|| folder.join(file.file_name().unwrap_or_default()))
 }
 
-/// An interpreter or another program that the project brings along, and the virtual environment
-/// that it belongs to.
-pub(super) fn program(path: &Path, kind: ItemKind, project: &Project) -> Vec<Item> {
-    let mut what = project.relative(path);
-    let target = path.canonicalize().ok();
-    let sha256 = match &target {
-        // What the system brings along is not the project's, and changes with the system.
-        Some(target) if !target.starts_with(&project.root) => {
-            if path.starts_with(&project.root) {
-                what = format!("{what} -> {}", target.display());
-            }
-            None
-        }
-        _ => Some(sha256_of(path).unwrap_or_else(|_| UNREADABLE.into())),
-    };
-    let mut items = vec![Item { kind, what, sha256, used_by: Vec::new() }];
-    if let Some(folder) = environment_of(path) {
-        let what = format!("{}, with every package in it", project.relative(folder));
-        let sha256 = Some(environment(folder));
-        items.push(Item { kind: ItemKind::Venv, what, sha256, used_by: Vec::new() });
-    }
-    items
-}
-
-/// The virtual environment that an interpreter belongs to.
-pub(super) fn environment_of(interpreter: &Path) -> Option<&Path> {
-    let folder = interpreter.parent().and_then(Path::parent);
-    folder.filter(|folder| folder.join("pyvenv.cfg").is_file())
-}
-
-/// A hash over what a virtual environment runs whenever its Python starts, and what says where its
-/// library is. The packages in it are too many to be read.
-fn environment(folder: &Path) -> String {
-    let mut files = BTreeSet::from([folder.join("pyvenv.cfg")]);
-    for lib in ["lib", "lib64"] {
-        for version in entries(&folder.join(lib)) {
-            files.extend(entries(&version.join("site-packages")).into_iter().filter(|path| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let is_custom = ["sitecustomize", "usercustomize"].iter().any(|custom| {
-                    name.strip_prefix(custom)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-                });
-                is_custom || name.ends_with(".pth")
-            }));
-        }
-    }
-    let mut text = String::new();
-    for file in files {
-        let name = file.strip_prefix(folder).unwrap_or(&file).to_string_lossy().into_owned();
-        let hash = match file.is_dir() {
-            true => all_of(&file),
-            false => sha256_of(&file).unwrap_or_else(|_| UNREADABLE.into()),
-        };
-        text.push_str(&format!("{name:?} {hash}\n"));
-    }
-    sha256_hex(text.as_bytes())
-}
-
-/// A hash over everything importable in a folder.
-fn all_of(folder: &Path) -> String {
-    let found = importable(&BTreeSet::from([folder.to_owned()]), None);
-    let line = |file: &PathBuf| {
-        let hash = sha256_of(file).unwrap_or_else(|_| UNREADABLE.into());
-        format!("{:?} {hash}\n", file.strip_prefix(folder).unwrap_or(file))
-    };
-    let mut text: String = found.files.iter().map(line).collect();
-    text.extend(found.rest.map(Rest::sha256));
-    sha256_hex(text.as_bytes())
+/// The folders of the project that its own virtual environment adds to what is imported: packages that are developed
+/// in it.
+pub(crate) fn added_folders(project: &Project) -> Vec<PathBuf> {
+    let interpreter = own_interpreter(project);
+    let Some(venv) = interpreter.as_deref().and_then(environment_of) else { return Vec::new() };
+    let files = site_packages(venv).into_iter().flat_map(|folder| entries(&folder));
+    let paths = files.filter(|file| is_path_file(file));
+    let texts = paths.filter_map(|file| std::fs::read_to_string(file).ok());
+    let lines: Vec<String> =
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let folders = lines.iter().filter_map(|line| Path::new(line.trim()).canonicalize().ok());
+    folders
+        .filter(|it| it.starts_with(&project.root) && !it.starts_with(venv) && it.is_dir())
+        .collect()
 }
 
 /// Files that are too many to be read.
+#[derive(Clone, Debug)]
 pub(super) enum Rest {
     /// A hash over their names, sizes, times and numbers on disk, of which at least one changes with
     /// whatever is done to a file.
@@ -157,8 +106,12 @@ impl Rest {
 pub(super) struct Importable {
     /// Those that are to be read, at most [`MOST_FILES`].
     pub(super) files: BTreeSet<PathBuf>,
-    /// The others, if there are any.
+    /// The others, each with what changes with its contents.
+    pub(super) others: Vec<(PathBuf, String)>,
+    /// What stands for the contents of all others, if there are any.
     pub(super) rest: Option<Rest>,
+    /// Every folder that was come to, with the one that it really is.
+    pub(super) folders: Vec<(PathBuf, PathBuf)>,
     /// Whether the virtual environment was among the folders, and left out.
     pub(super) has_venv: bool,
 }
@@ -170,7 +123,6 @@ pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Im
     let venv = venv.and_then(|venv| venv.canonicalize().ok());
     let mut seen = BTreeSet::new();
     let mut open: Vec<PathBuf> = folders.iter().rev().cloned().collect();
-    let mut rest = String::new();
     let mut looked = 0;
     while let Some(folder) = open.pop() {
         // Links are followed as Python follows them, each folder once.
@@ -179,6 +131,7 @@ pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Im
             found.has_venv = true;
             continue;
         }
+        found.folders.push((folder.clone(), real.clone()));
         if !seen.insert(real) {
             continue;
         }
@@ -203,31 +156,59 @@ pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Im
             if found.files.len() < MOST_FILES {
                 found.files.insert(path);
             } else if !found.files.contains(&path) {
-                rest.push_str(&format!("{path:?} {}\n", marks(&path)));
+                let marks = marks(&path);
+                found.others.push((path, marks));
             }
         }
         open.extend(deeper.into_iter().rev());
     }
-    found.rest = (!rest.is_empty()).then(|| Rest::Hashed(sha256_hex(rest.as_bytes())));
+    if !found.others.is_empty() {
+        let line = |(path, marks): &(PathBuf, String)| format!("{path:?} {marks}\n");
+        let lines: String = found.others.iter().map(line).collect();
+        found.rest = Some(Rest::Hashed(sha256_hex(lines.as_bytes())));
+    }
     found
 }
 
-fn is_importable(path: &Path) -> bool {
+pub(super) fn is_importable(path: &Path) -> bool {
     let end = path.extension();
     end.is_some_and(|end| IMPORTABLE.iter().any(|known| end.eq_ignore_ascii_case(known)))
 }
 
-/// What is known of a file without reading it.
-fn marks(path: &Path) -> String {
-    let Ok(meta) = path.metadata() else { return UNREADABLE.into() };
-    #[cfg(unix)]
-    let more = {
-        use std::os::unix::fs::MetadataExt;
-        (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec())
-    };
-    #[cfg(not(unix))]
-    let more = ();
-    format!("{} {:?} {more:?}", meta.len(), meta.modified().ok())
+/// The marks of a file, which are known without reading it. At least one of it changes with whatever is done to the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Marks {
+    size: u64,
+    modified: Option<SystemTime>,
+    more: Numbers,
+}
+
+/// The device, the number on it, and the time of the last change, which cannot be set.
+#[cfg(unix)]
+type Numbers = (u64, u64, i64, i64);
+#[cfg(not(unix))]
+type Numbers = ();
+
+impl Marks {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let meta = path.metadata().ok()?;
+        #[cfg(unix)]
+        let more = {
+            use std::os::unix::fs::MetadataExt;
+            (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec())
+        };
+        #[cfg(not(unix))]
+        let more = ();
+        Some(Self { size: meta.len(), modified: meta.modified().ok(), more })
+    }
+}
+
+/// Returns the marks of a file as a text.
+pub(super) fn marks(path: &Path) -> String {
+    match Marks::of(path) {
+        Some(Marks { size, modified, more }) => format!("{size} {modified:?} {more:?}"),
+        None => UNREADABLE.into(),
+    }
 }
 
 /// Whether this is compiled code of a cache that Python would not take as it is.
@@ -254,7 +235,7 @@ fn is_unchecked(path: &Path) -> bool {
 }
 
 /// What is in a folder, sorted.
-fn entries(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     paths.sort();

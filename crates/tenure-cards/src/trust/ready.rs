@@ -6,7 +6,7 @@ use crate::hook::{CommandRef, Places};
 use crate::source::Source;
 use serde_json::Value;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tenure_hooks::ready;
 
 /// Where a hook's `with` is written.
@@ -14,6 +14,8 @@ pub(super) struct Written<'a> {
     pub(super) with: &'a Value,
     pub(super) places: &'a Places,
     pub(super) source: &'a Source,
+    /// The files that its commands are declared to write.
+    pub(super) writes: &'a [PathBuf],
 }
 
 /// Hooks that write the files that they name.
@@ -58,7 +60,9 @@ impl Collector<'_> {
                         shown.map(|(at, word)| written.shown(&format!("{path}[{at}]"), word));
                     let shown: Vec<String> = shown.collect();
                     let argv: Vec<String> = words.into_iter().map(str::to_owned).collect();
-                    self.shown_program(&argv, shown, dir, &used);
+                    let command = CommandRef::of(&argv, dir, &self.loaded.project);
+                    let command = CommandRef { written: shown, ..command.writing(written.writes) };
+                    self.command(&command, used.clone());
                 }
                 _ => {}
             }
@@ -96,13 +100,6 @@ impl Collector<'_> {
         } else if found.is_file() {
             self.data(&found, false, used);
         }
-    }
-
-    fn shown_program(&mut self, argv: &[String], shown: Vec<String>, dir: &Path, used: &str) {
-        let file = argv.first().filter(|name| name.contains('/')).map(|name| dir.join(name));
-        let file = file.filter(|file| file.starts_with(&self.loaded.project.root));
-        let command = CommandRef { written: shown, argv: argv.to_vec(), file, dir: dir.to_owned() };
-        self.command(&command, used.to_owned());
     }
 }
 

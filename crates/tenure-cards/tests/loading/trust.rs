@@ -195,6 +195,12 @@ fn a_command_brings_along_what_its_line_names_and_what_python_would_import() {
         ("[python3, -m, x]", &["importable file: cards/x.py", "importable file: cards/y.py"]),
         ("[env, A=1, python3, x.py]", &["file of a command: cards/x.py"]),
         ("[cat, --rules=a.sh]", &["file of a command: cards/a.sh"]),
+        ("[python3, -mx, a.sh]", &["importable file: cards/x.py", "file of a command: cards/a.sh"]),
+        ("[python3, -um, x, a.sh]", &["importable file: cards/x.py"]),
+        ("[python3, -Wd, -X, utf8, -m, x, a.sh]", &["importable file: cards/x.py"]),
+        ("[python3, '-', a.sh]", &["importable file: cards/x.py"]),
+        ("[sh, -c, 'python3 -mx a.sh']", &["importable file: cards/x.py"]),
+        ("[sh, -c, '. ./tool']", &["file of a command: cards/tool"]),
     ];
     for (command, expected) in all {
         let folder = project(&format!("hooks: [{{ on: before_agent, run: {command} }}]"), &scripts);
@@ -487,4 +493,84 @@ fn what_is_not_given_needs_no_permission() {
         said(&inventory(&loaded)),
         ["permission: subagents: the model may start helpers [a]"]
     );
+}
+
+#[test]
+fn a_file_that_an_import_leads_to_is_listed_wherever_it_is_in_the_project() {
+    let hook = "import json\nimport app.core\nfrom shared.words import one\nfrom lib import two\n\
+                from ..around import three\ndef start(ctx):\n    import developed.thing\n";
+    let files = [
+        ("cards/deep/hooks.py", hook),
+        ("cards/around.py", ""),
+        ("cards/__init__.py", ""),
+        ("app/__init__.py", "from . import inner\n"),
+        ("app/core.py", "from .other import x\n"),
+        ("app/inner.py", ""),
+        ("app/other.py", ""),
+        ("app/unused.py", ""),
+        ("shared/words.py", ""),
+        ("src/lib.py", ""),
+        ("packages/developed/thing.py", ""),
+        ("packages/developed/else.py", ""),
+        (".venv/pyvenv.cfg", "home = /usr/bin\n"),
+        (".venv/bin/python", "#!/bin/sh\n"),
+    ];
+    let folder = project("lifecycle_hooks: { on_start: deep/hooks.py:start }", &files);
+    let packages = folder.0.path().join("packages").canonicalize().expect("it is there");
+    let path = ".venv/lib/python3.11/site-packages/own.pth";
+    folder.0.write(path, &format!("{}\n", packages.display()));
+    let found = runs(&folder);
+    let imported: Vec<&str> =
+        found.iter().filter_map(|line| line.strip_prefix("importable file: ")).collect();
+    let imported: Vec<&str> =
+        imported.into_iter().map(|line| line.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(
+        imported,
+        [
+            "app/__init__.py",
+            "app/core.py",
+            "app/inner.py",
+            "app/other.py",
+            "cards/__init__.py",
+            "cards/around.py",
+            "packages/developed/thing.py",
+            "shared/words.py",
+            "src/lib.py",
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_is_declared_as_written_is_shown_and_not_hashed() {
+    let folder = project(
+        "hooks: [{ on: before_agent, run: [sh, a.sh, audit.log], writes: [audit.log, later.log] }]",
+        &[("cards/a.sh", "echo\n"), ("cards/audit.log", "")],
+    );
+    let shown = [
+        "command: sh a.sh audit.log [a: before_agent]",
+        "file of a command: cards/a.sh (hashed) [a: before_agent]",
+        "data: cards/audit.log [a: before_agent, which writes it]",
+        "data: cards/later.log [a: before_agent, which writes it]",
+    ];
+    assert_eq!(runs(&folder), shown);
+    let before = folder.inventory();
+    folder.0.write("cards/audit.log", "more\n");
+    assert!(changes(&before, &folder.inventory()).is_empty());
+}
+
+#[test]
+fn what_a_command_may_be_declared_to_write_is_checked() {
+    let scripts = [("cards/a.sh", "echo\n"), ("hooks.py", "def look(ctx): pass\n")];
+    for (hook, expected) in [
+        ("run: [sh, a.sh], writes: [../../out.log]", "T0403"),
+        ("run: [./a.sh], writes: a.sh", "T0210"),
+        ("run: [sh, a.sh], writes: [3]", "T0204"),
+        ("run: '../hooks.py:look', writes: [a.log]", "T0904"),
+    ] {
+        let folder = project(&format!("hooks: [{{ on: before_agent, {hook} }}]"), &scripts);
+        folder.0.make_executable("cards/a.sh");
+        let loaded = load(&folder.0.path().join("cards"), &LoadOptions::default());
+        let found: Vec<String> = loaded.report.iter().map(|it| it.code.to_string()).collect();
+        assert_eq!(found, [expected], "{hook}: {}", loaded.report.render_text(Color::Never));
+    }
 }

@@ -4,15 +4,20 @@ mod cast;
 mod children;
 mod choice;
 mod code;
+mod config_fields;
 mod conversation;
 mod examples;
 mod fast_agent;
+mod guard_attributes;
 mod hooks;
 mod life;
 mod models;
+mod python_limits;
 mod reload;
 mod seed_000;
 mod servers;
+mod tampered;
+mod tampered_python;
 mod types;
 
 /// What the hooks wrote down, without the numbers of clones and forks.

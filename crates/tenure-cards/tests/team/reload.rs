@@ -286,7 +286,7 @@ skills: [skills]
 function_tools: ['tools.py:add']
 lifecycle_hooks: { on_start: log.py:start }
 hooks:
-  - { on: before_agent, run: [sh, audit.sh, --log, audit.txt] }
+  - { on: before_agent, run: [sh, audit.sh, --log, audit.txt, limits.txt], writes: audit.txt }
 ---
 {{file:rules.txt}}
 {{file_silent:later.txt}}
@@ -301,6 +301,7 @@ hooks:
         ("package/more.py", ""),
         ("audit.sh", "#!/bin/sh\necho {}\n"),
         ("audit.txt", "this is written by every run"),
+        ("limits.txt", "this is read by every run"),
         ("rules.txt", "be kind"),
         ("notes.txt", "nobody names this"),
         ("node_modules/x/setup.py", ""),
@@ -332,6 +333,7 @@ hooks:
         "package/more.py",
         "package/new.py",
         "audit.sh",
+        "limits.txt",
         "rules.txt",
         "later.txt",
     ] {
@@ -364,4 +366,23 @@ fn a_card_by_itself_counts_with_those_that_it_names() {
     tracker.consider(Sources::of(&loaded()));
     project.write("c.md", "---\nname: b\n---\ny\n");
     assert!(tracker.look());
+}
+
+#[test]
+fn what_hooks_import_from_elsewhere_in_the_project_counts() {
+    let card = "---\nname: a\nlifecycle_hooks: { on_start: hooks/hook.py:start }\n---\nx\n";
+    let project = Project::new([
+        ("cards/a.md", card),
+        ("cards/b.md", "---\nname: b\nmodel: passthrough\n---\nx\n"),
+        ("cards/hooks/hook.py", "from shared.words import x\ndef start(ctx): pass\n"),
+        ("shared/words.py", "x = 1\n"),
+        ("shared/unused.py", ""),
+    ]);
+    let loaded = load(&project.path().join("cards"), &LoadOptions::default());
+    let mut tracker = Tracker::new(Sources::of(&loaded));
+    project.write("shared/unused.py", "# more\n");
+    assert!(!tracker.look());
+    project.write("shared/words.py", "x = 2\n");
+    assert!(tracker.look());
+    assert_eq!(tracker.touched().iter().map(|it| &**it).collect::<Vec<_>>(), ["a"]);
 }

@@ -104,7 +104,7 @@ async fn a_server_whose_files_changed_is_not_started_again() {
         eventually(|| status().state == McpState::Failed).await;
         let ask = "***CALL_TOOL good__echo {\"text\": \"hi\"}";
         let _ = team.run(Some("a"), ask).await;
-        let expected = format!("`{changed}` changed since it was trusted; start again to be asked");
+        let expected = format!("`{changed}` changed since it was checked; start again to be asked");
         let error = status().error.unwrap_or_default();
         assert!(error.contains(&expected), "{error}");
         team.shutdown().await;
@@ -123,7 +123,7 @@ async fn a_server_whose_files_change_after_they_were_listed_is_not_started() {
     let team = Team::builder(loaded).build().expect("a team");
     team.start().await.expect("it starts");
     let error = team.servers().into_iter().find_map(|it| it.error).unwrap_or_default();
-    assert!(error.contains("`server.py` changed since it was trusted"), "{error}");
+    assert!(error.contains("`server.py` changed since it was checked"), "{error}");
     team.shutdown().await;
     assert!(noted(&project).is_empty(), "nothing of it has run");
 }

@@ -145,6 +145,9 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
         }
         _ => vec![format!("limit {limit}")],
     };
+    if let Some(description) = &entry.description {
+        rest.insert(0, description.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
     if let Some(transition) = &entry.transition {
         rest.push(format!("on {transition}"));
     }
@@ -159,6 +162,9 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
     }
     if entry.again_on_resume {
         rest.push("again on resume".to_owned());
+    }
+    if !entry.writes.is_empty() {
+        rest.push(format!("writes {}", entry.writes.join(", ")));
     }
     if let Some(parent) = &entry.inherited {
         rest.push(format!("guard of {parent}, when it calls this agent"));

@@ -4,7 +4,7 @@
 use super::hook_line::sentence;
 use super::line::Line;
 use super::speech::MESSAGE;
-use super::style::{BAD, CALM, DIM, GOOD};
+use super::style::{BAD, CALM, DIM, GOOD, WARN};
 use super::text::{clean_line, fit, human};
 use anstyle::Style;
 use serde_json::Value;
@@ -41,6 +41,10 @@ pub(super) fn line_of_announced(
             let detail = format!("{} failed: {why}", tool(data));
             line("LIFECYCLE", BAD).what(trigger(data)).detail(detail).lasting()
         }
+        "lifecycle.tool_paused" => {
+            let detail = format!("{} is paused with its chat", tool(data));
+            line("LIFECYCLE", WARN).what(trigger(data)).detail(detail).lasting()
+        }
         MESSAGE => match (chat, data["hidden"].as_bool()) {
             (Chat::Nested, Some(false)) => {
                 let speaker = clean_line(data["speaker"].as_str().unwrap_or_default());
@@ -66,17 +70,20 @@ fn trigger(data: &Value) -> String {
     clean_line(data["trigger"].as_str().unwrap_or_default())
 }
 
-/// The tool, and how long it took.
+/// The tool, what it runs if that is called otherwise, and how long it took.
 fn tool(data: &Value) -> String {
     let function = clean_line(data["function"].as_str().unwrap_or_default());
-    // One of the workflow's may have the same name.
-    let function = match data["origin"] == "platform" {
-        true => format!("platform {function}"),
-        false => function,
+    let mut shown = match data["tool"].as_str().map(clean_line) {
+        Some(tool) if tool != function => format!("{tool} ({function})"),
+        _ => function,
     };
+    // One of the workflow's may have the same name.
+    if data["origin"] == "platform" {
+        shown = format!("platform {shown}");
+    }
     match data["elapsed_ms"].as_f64().filter(|millis| millis.is_finite() && *millis >= 0.0) {
-        Some(millis) => format!("{function} {}", human(Duration::from_secs_f64(millis / 1e3))),
-        None => function,
+        Some(millis) => format!("{shown} {}", human(Duration::from_secs_f64(millis / 1e3))),
+        None => shown,
     }
 }
 
@@ -141,6 +148,26 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains('\x1b'), "{shown}");
+        let paused =
+            json!({ "trigger": "before_agent", "function": "ask_first", "elapsed_ms": 80 });
+        let shown = line("writer", "lifecycle.tool_paused", paused).expect("a line");
+        assert!(shown.ends_with("ask_first 80ms is paused with its chat"), "{shown}");
+    }
+
+    #[test]
+    fn a_lifecycle_tool_is_called_by_its_name_whatever_function_it_runs() {
+        let data = json!({
+            "trigger": "after_chat", "tool": "seal\x1b[2J", "function": "close", "elapsed_ms": 3,
+            "error": "no wax",
+        });
+        let shown = |event| line("x.workflow", event, data.clone()).expect("a line");
+        assert!(shown("lifecycle.tool_result").ends_with("after_chat      seal (close) 3ms"));
+        let failed = shown("lifecycle.tool_error");
+        assert!(failed.ends_with("seal (close) 3ms failed: no wax"), "{failed}");
+        let mut same = data.clone();
+        same["tool"] = "close".into();
+        let shown = line("x.workflow", "lifecycle.tool_result", same).expect("a line");
+        assert!(shown.ends_with("after_chat      close 3ms"), "{shown}");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::calls::Told;
 use super::flow_line::{Chat, line_of_announced};
 use super::group::{Group, MOST_FAILURES, Queue};
-use super::record::{Happening, Instance, Record, Standing, is_lifecycle_tool, is_own_hook};
+use super::record::{
+    Happening, Instance, Record, Standing, is_lifecycle_tool, is_own_hook, lifecycle_tool,
+};
 use super::style::{BAD, BOLD, CALM, DIM, GOOD, PLAIN, WARN, paint};
 use super::text::{clean_line, columns_of, fit, human};
 use super::words::waits_for_person;
@@ -289,8 +291,11 @@ pub(crate) fn line_of(
         {
             return None;
         }
-        EventKind::Asked { prompt, tool, .. } => {
+        EventKind::Asked { prompt, hook, tool, .. } => {
+            let by = hook.as_deref().and_then(lifecycle_tool);
+            let by = by.map(|tool| format!("by {}", clean_line(tool)));
             let about = tool.as_ref().map(|tool| format!("about {}", clean_line(tool)));
+            let about = by.or(about);
             let line = line("ASKING", WARN).what(fit(&clean_line(prompt), MOST_LOG));
             line.detail(about.unwrap_or_default()).lasting()
         }

@@ -31,6 +31,7 @@ mod words;
 mod yes;
 
 pub(crate) use editor::{LineEditor, Typed, Words, restore_terminal};
+pub(crate) use record::lifecycle_tool;
 pub(crate) use screen::{EventLines, Held, Progress, Screen};
 pub(crate) use sink::{print_json, print_plain};
 pub(crate) use stream::{fresh_line, hurry};

@@ -50,6 +50,11 @@ pub(super) fn is_lifecycle_tool(name: &str) -> bool {
     name.starts_with("lifecycle_tools.") || name.starts_with("platform.log_workflow_")
 }
 
+/// The lifecycle tool that a hook is, by the name that its workflow has for it.
+pub(crate) fn lifecycle_tool(hook: &str) -> Option<&str> {
+    hook.strip_prefix("lifecycle_tools.")
+}
+
 /// Whether somebody of whom this is heard first is over already: those that live are heard of
 /// before they end.
 fn is_burial(kind: &EventKind) -> bool {

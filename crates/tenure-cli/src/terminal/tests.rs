@@ -93,7 +93,12 @@ fn full_life() -> Tale {
     tale.tool((301, 302), name, id, ToolStatus::Denied);
     let ask: Arc<str> = "1".into();
     let (prompt, tool) = ("Write it?".into(), Some("write_file".into()));
-    tale.tell(310, name, id, EventKind::Asked { ask: ask.clone(), prompt, tool, approval: true });
+    tale.tell(
+        310,
+        name,
+        id,
+        EventKind::Asked { ask: ask.clone(), prompt, hook: None, tool, approval: true },
+    );
     tale.tell(4210, name, id, EventKind::Answered { ask, decision: "approve" });
     let ended = EventKind::TurnEnded {
         outcome: Outcome::Ok,

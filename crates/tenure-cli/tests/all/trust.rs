@@ -149,7 +149,7 @@ fn a_script_that_a_command_runs_is_hashed() {
 fn g13_a_file_that_changes_while_the_question_is_put_does_not_run() {
     let card = "---\nname: a\nmodel: passthrough\nlifecycle_hooks:\n  on_start: hooks.py:start\nhooks:\n  - { on: before_agent, run: [\"sh\", \"audit.sh\"] }\n---\nx\n";
     let hooks = HOOKS.replace("async", "import lib\nasync");
-    for (file, text) in [("audit.sh", "touch ran.txt"), ("lib.py", "open('ran.txt', 'w')")] {
+    for (file, text) in [("audit.sh", "touch evil.txt"), ("lib.py", "open('evil.txt', 'w')")] {
         let sandbox = Sandbox::with(&[
             ("a.md", card),
             ("hooks.py", &hooks),
@@ -158,10 +158,18 @@ fn g13_a_file_that_changes_while_the_question_is_put_does_not_run() {
         ]);
         let change = format!("$ echo \"{text}\" > {file}");
         let talk = [("[y/N]", &*change), ("", "y")];
-        let shown = sandbox.on_terminal(RUN, &talk).exits(4);
-        assert!(shown.stdout.contains("changed since it was read"), "{shown}");
-        assert!(shown.stdout.contains(file), "{shown}");
-        assert!(!sandbox.path("ran.txt").exists(), "{shown}");
+        let shown = sandbox.on_terminal(RUN, &talk);
+        // A module runs from what was shown; a command's file is looked at again, and refused.
+        let shown = match file {
+            "lib.py" => shown.exits(0),
+            _ => {
+                let shown = shown.exits(4);
+                assert!(shown.stdout.contains("changed since it was read"), "{shown}");
+                assert!(shown.stdout.contains(file), "{shown}");
+                shown
+            }
+        };
+        assert!(!sandbox.path("evil.txt").exists(), "{shown}");
         // What was agreed to is what was shown, so the new contents are asked about.
         sandbox.run(RUN).exits(4).says(file);
     }
@@ -232,4 +240,34 @@ fn g13_the_doctor_does_not_run_an_interpreter_of_a_project_that_is_not_trusted()
         sandbox.write(file, &format!("{python}# changed\n"));
         sandbox.run(RUN).exits(4).says("changed").says(file);
     }
+}
+
+#[test]
+fn a_log_that_a_hook_writes_does_not_make_its_project_untrusted() {
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: [\"sh\", \"hook.sh\", \"audit.log\"], writes: [audit.log] }\n---\nx\n";
+    let hook = "cat >> \"$1\"; echo >> \"$1\"; echo '{}'\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("hook.sh", hook)]);
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    for lines in 1..=2 {
+        sandbox.run(RUN).exits(0);
+        assert_eq!(sandbox.read("audit.log").lines().count(), lines);
+    }
+    sandbox.run(&["explain", "."]).exits(0).prints("writes audit.log");
+}
+
+#[test]
+fn the_program_that_is_shown_is_the_one_that_the_search_path_leads_to() {
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: [own-tool] }\n---\nx\n";
+    let tool = "#!/bin/sh\necho '{}'\n";
+    let sandbox =
+        Sandbox::with(&[("a.md", card), ("decoy/own-tool", tool), ("programs/own-tool", tool)]);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("programs/own-tool"), mode).expect("its mode");
+    let path = std::env::var("PATH").expect("a search path");
+    let folders = [sandbox.path("decoy"), sandbox.path("programs")];
+    let path = format!("{}:{}:{path}", folders[0].display(), folders[1].display());
+    let mut command = sandbox.command(&["trust", "review", "."]);
+    let ran = crate::support::Ran::of(command.env("PATH", path).output().expect("it starts"));
+    let ran = ran.exits(0).prints("programs/own-tool");
+    assert!(!ran.stdout.contains("decoy"), "{ran}");
 }

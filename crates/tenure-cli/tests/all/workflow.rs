@@ -305,3 +305,25 @@ fn what_is_not_for_workflows_is_refused_by_name() {
     let ran = sandbox.run(&["run", "card.md", "-m", "hi", "--user", "ada"]).exits(2);
     ran.says("--user is for workflows");
 }
+
+/// The tools of the chat count too, which no agent's chain has.
+#[test]
+fn metrics_of_an_agent_have_the_lifecycle_tools_of_its_workflow() {
+    let hooked =
+        "system_message: Write.\n    hooks:\n      - { use: metrics, with: { file: numbers.txt } }";
+    let agents = AGENTS.replace("system_message: Write.", hooked);
+    let sandbox = story(&[("agents.yaml", &agents)]);
+    sandbox.run(&["run", "workflows/story", "--trust", "-q"]).exits(0);
+    let numbers = sandbox.read("workflows/story/numbers.txt");
+    let calls = "tenure_lifecycle_tool_calls_total";
+    for line in [
+        format!(r#"{calls}{{trigger="before_chat",tool="open_desk",status="success"}} 1"#),
+        format!(r#"{calls}{{trigger="after_chat",tool="close_desk",status="success"}} 1"#),
+        format!(r#"{calls}{{trigger="after_agent",tool="count",status="success"}} 1"#),
+        format!(
+            r#"{calls}{{trigger="after_chat",tool="platform.log_workflow_completion",status="success"}} 1"#
+        ),
+    ] {
+        assert!(numbers.lines().any(|found| found == line), "{line} in:\n{numbers}");
+    }
+}

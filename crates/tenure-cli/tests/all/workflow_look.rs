@@ -92,6 +92,40 @@ fn g12_a_workflow_as_json() {
     assert!(points.contains("open_desk") && points.contains("tools.yaml:3"), "{points}");
 }
 
+/// Of lifecycle tools of the chat and of agents, and of message hooks.
+#[test]
+fn g12_what_a_tool_of_a_workflow_is_for_is_explained() {
+    let tools = TOOLS
+        .replace("function: open_desk", "function: open_desk, description: Opens the desk")
+        .replace("function: count", "function: count, description: \"Counts\\n the turns \"");
+    let hooks = "hooks:\n  - { hook_type: update_agent_state, hook_agent: writer, filename: state.py, function: tell, description: Tells the date }\n";
+    let state = "def tell(agent, messages):\n    pass\n";
+    let files = [("tools.yaml", &*tools), ("hooks.yaml", hooks), ("state.py", state)];
+    let sandbox = story(&files);
+    let ran = sandbox.run(&["explain", "workflows/story"]).exits(0);
+    for part in
+        ["Opens the desk · limit 30s", "Counts the turns · limit 5s", "Tells the date · limit"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {ran}");
+    }
+    let ran = sandbox.run(&["explain", ".", "--json"]).exits(0);
+    let all: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let entry = |points: &Value, point: &str, name: &str| {
+        let points = points.as_array().expect("a list").iter();
+        let entries =
+            points.filter(|at| at["point"] == point).flat_map(|at| at["entries"].as_array());
+        let found = entries.flatten().find(|entry| entry["name"] == name).cloned();
+        found.unwrap_or_else(|| panic!("no {name} at {point}: {ran}"))
+    };
+    let opens = entry(&all[0]["points"], "before_chat", "lifecycle_tools.open_desk");
+    assert_eq!(opens["description"], "Opens the desk");
+    let starts = entry(&all[0]["points"], "before_chat", "platform.log_workflow_start");
+    assert_eq!(starts.get("description"), None, "it has none");
+    let of_writer = &all[0]["agents"][0]["agent"]["points"];
+    let counts = entry(of_writer, "after_agent", "lifecycle_tools.count");
+    assert_eq!(counts["description"], "Counts\n the turns");
+}
+
 #[test]
 fn g13_an_untrusted_workflow_is_not_run_and_an_accepted_one_is() {
     let sandbox = story(&[]);

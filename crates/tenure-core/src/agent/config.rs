@@ -4,6 +4,7 @@ use crate::life::LifecycleConfig;
 use crate::model::ModelParams;
 use crate::phase::PhaseHook;
 use crate::resource::RELEASE_LIMIT;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -37,6 +38,9 @@ pub struct AgentConfig {
     pub lifecycle_hooks: BTreeMap<String, String>,
     /// Hooks on phase transitions.
     pub phase_hooks: Vec<Arc<dyn PhaseHook>>,
+    /// The fields of the file that declares it, for hooks that read them: as they are written, so that no
+    /// `${SECRET}` of it is resolved. None for an agent that is built in code.
+    pub declaration: Option<Arc<Map<String, Value>>>,
 }
 
 impl AgentConfig {
@@ -54,6 +58,7 @@ impl AgentConfig {
             limits: Limits::default(),
             lifecycle_hooks: BTreeMap::new(),
             phase_hooks: Vec::new(),
+            declaration: None,
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{AgentBuilder, AgentConfig, Blueprint, Inner, Label, Request};
 use crate::ask::{Answer, Answered, PendingAsk};
+use crate::cancel::CancelCause;
 use crate::context::ExecutionContext;
 use crate::drive::{Input, TurnReport, TurnStream};
 use crate::error::Error;
-use crate::event::EventKind;
+use crate::event::{EventKind, emit_once};
 use crate::hook::HookFailure;
 use crate::id::InstanceId;
 use crate::life::{self, LifecycleConfig, LifecycleMetrics};
@@ -15,6 +16,7 @@ use crate::model::Usage;
 use crate::outcome::ExitReason;
 use crate::phase::{AgentState, Phase};
 use crate::state::StateOwnership;
+use crate::step::Steps;
 use crate::sync::atomic::Ordering;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -216,8 +218,13 @@ impl Agent {
 
     /// Cancels the turn that is running, if there is one.
     pub fn cancel(&self) {
+        self.cancel_for(CancelCause::Requested);
+    }
+
+    /// Cancels the turn that is running, if there is one, for a cause. Of several the first counts.
+    pub fn cancel_for(&self, cause: CancelCause) {
         if self.inner.cell.is_held() {
-            self.inner.signal.set();
+            self.inner.signal.set_for(cause);
         }
     }
 
@@ -271,6 +278,15 @@ impl Agent {
         if let Some(bus) = self.inner.listening() {
             bus.emit(&self.inner, None, EventKind::Announced { name, data: data() });
         }
+    }
+
+    /// Announces an event of this agent at a place of a recorded run, once over all lives of the run.
+    ///
+    /// `place` and `name` are what it is known by: no other announcement of the run has both. It is
+    /// announced by the first life that comes here, and by a later one only if the process died
+    /// before it was on record ([`StepLog::announce`](crate::step::StepLog::announce)).
+    pub fn announce_once(&self, place: &Steps, name: &'static str, data: impl FnOnce() -> Value) {
+        emit_once(place, &self.inner, None, EventKind::Announced { name, data: data() });
     }
 
     /// Who owns `key`.

@@ -31,6 +31,12 @@ impl Inner {
         if config.is_none() && self.is_unheard() && protocol::start_quietly(self) {
             return Ok(());
         }
+        // On the heap, since the futures of ten thousand agents are as large as this one.
+        Box::pin(self.start_up(config)).await
+    }
+
+    async fn start_up(self: &Arc<Self>, config: Option<LifecycleConfig>) -> Result<(), Error> {
+        let own = &self.blueprint.config.lifecycle;
         self.check_made()?;
         let budget = config.as_ref().unwrap_or(own).timeout;
         let Some(claim) = protocol::claim_start(self, budget).await? else { return Ok(()) };
@@ -88,8 +94,30 @@ impl Inner {
 
     /// Shuts down and waits for it. The work goes on by itself if the caller stops waiting.
     pub(crate) async fn shutdown(self: &Arc<Self>, reason: ExitReason, budget: Option<Duration>) {
-        let budget = budget.unwrap_or_else(|| self.with_lifecycle_config(|config| config.timeout));
+        if self.is_unheard()
+            && self.cell.life() == Phase::Idle
+            && !self.cell.is_held()
+            && let Some(claim) = protocol::try_claim_stop(self, Phase::Idle)
+        {
+            let reason = self.why(claim.from, reason);
+            // A turn may have begun in between.
+            if !self.cell.is_held() {
+                return protocol::finish_quietly(self, reason);
+            }
+            let budget = self.stop_budget(budget);
+            return Box::pin(self.finish(claim, reason, budget)).await;
+        }
+        Box::pin(self.shut_down(reason, budget)).await;
+    }
+
+    fn stop_budget(&self, budget: Option<Duration>) -> Duration {
+        budget.unwrap_or_else(|| self.with_lifecycle_config(|config| config.timeout))
+    }
+
+    async fn shut_down(self: &Arc<Self>, reason: ExitReason, budget: Option<Duration>) {
+        let budget = self.stop_budget(budget);
         let Some(claim) = protocol::claim_stop(self, budget).await else { return };
+        let reason = self.why(claim.from, reason);
         self.finish(claim, reason, budget).await;
     }
 
@@ -104,7 +132,6 @@ impl Inner {
 
     /// Ends a life that was claimed.
     async fn finish(self: &Arc<Self>, claim: StopClaim, reason: ExitReason, budget: Duration) {
-        let reason = self.why(claim.from, reason);
         if self.is_unheard() && !self.cell.is_held() {
             protocol::finish_quietly(self, reason);
         } else {

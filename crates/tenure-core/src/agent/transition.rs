@@ -16,7 +16,7 @@ use crate::drive::Turn;
 use crate::event::EventKind;
 use crate::hook::{Entry, HookError, Point};
 use crate::id::RunId;
-use crate::kernel::{Ends, Sequence, Site, sequence};
+use crate::kernel::{Ends, Sequence, Shared, Site, sequence};
 use crate::life::LifeCell;
 use crate::outcome::ExitReason;
 use crate::phase::{Phase, Transition};
@@ -288,7 +288,7 @@ impl Telling {
                 untold.settle(&inner, |ahead| ahead < number);
             }
             let left = left.map_or(Duration::MAX, |left| left.saturating_sub(started.elapsed()));
-            let site = Site { signal: Some(&untold.hurry), ..*site };
+            let site = Site { signal: Some(&untold.hurry), shared: Shared::default(), ..*site };
             let mut hooks = Hooks(Transition { from, to });
             // Transitions cannot fail: every policy there is `continue`.
             let _ = sequence(&site, chain, Ends::Transition(left), &mut hooks).await;

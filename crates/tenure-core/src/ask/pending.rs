@@ -271,6 +271,7 @@ impl<'a> Standing<'a> {
         self.cx.site.emit(|| EventKind::Asked {
             ask: self.id.clone(),
             prompt: question.ask.prompt.clone(),
+            hook: question.hook.clone(),
             tool: question.tool.clone(),
             approval: question.ask.is_approval(),
         });

@@ -7,9 +7,9 @@ use crate::BoxFuture;
 use crate::agent::Agent;
 use crate::cancel::Signal;
 use crate::error::Error;
-use crate::event::EventKind;
+use crate::event::{EventKind, emit_once};
 use crate::hook::Point;
-use crate::kernel::{Ends, ScopeData, Site, sequence};
+use crate::kernel::{Ends, ScopeData, Shared, Site, sequence};
 use crate::outcome::Outcome;
 use crate::step::{Baseline, Delta, ScopeEnd, ScopeRecord, StepScope};
 use crate::sync::Mutex;
@@ -27,6 +27,8 @@ pub(crate) struct ChatRun {
     pub(crate) signal: Signal,
     /// A chat runs once at a time.
     pub(super) running: AtomicBool,
+    /// Whether its driver leaves it as it is: what goes on in it has no end in this life of its run.
+    pub(super) left: AtomicBool,
     /// How many of its agents' questions wait for an answer.
     pub(super) questions: AtomicUsize,
     /// Who is told that it waits for a person, and that it goes on.
@@ -103,6 +105,10 @@ impl ChatRun {
         self.running.store(false, Ordering::Release);
     }
 
+    pub(crate) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Acquire)
+    }
+
     /// A question stands for as long as this lives.
     pub(crate) fn question(&self) -> Question<'_> {
         if self.questions.fetch_add(1, Ordering::AcqRel) == 0 {
@@ -117,12 +123,15 @@ impl ChatRun {
         }
     }
 
+    /// Announces the begin or the end of the chat. Of a recorded one each is announced once: it goes
+    /// on in the next life of its run, and does not begin there.
     pub(super) fn emit(&self, kind: impl FnOnce(&Arc<str>) -> EventKind) {
-        if let Some(first) = self.members.first() {
-            let inner = first.agent.inner();
-            if let Some(bus) = inner.listening() {
-                bus.emit(inner, None, kind(&self.id));
-            }
+        let Some(first) = self.members.first() else { return };
+        let inner = first.agent.inner();
+        if let Some(scope) = self.steps.get() {
+            emit_once(&scope.steps, inner, None, kind(&self.id));
+        } else if let Some(bus) = inner.listening() {
+            bus.emit(inner, None, kind(&self.id));
         }
     }
 }
@@ -139,7 +148,9 @@ impl fmt::Debug for Question<'_> {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        if self.0.questions.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let is_last = self.0.questions.fetch_sub(1, Ordering::AcqRel) == 1;
+        // A chat that is left waits on.
+        if is_last && !self.0.is_left() {
             self.0.tell(Waits::NoLonger);
         }
     }
@@ -154,6 +165,7 @@ impl Member {
             signal,
             data: &self.data,
             attempt: 1,
+            shared: Shared::default(),
         }
     }
 }

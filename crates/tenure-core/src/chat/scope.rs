@@ -5,7 +5,7 @@ use super::run::{ChatRun, Guard, Member, Question, Waits, finish};
 use super::variables::{Declarations, SYSTEM_KEYS, Values};
 use super::{ChatEnd, ContextVariables};
 use crate::agent::Agent;
-use crate::cancel::Signal;
+use crate::cancel::{CancelCause, Signal};
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{HookFailure, Point};
@@ -75,6 +75,7 @@ impl Chat {
                 declarations,
                 signal: Signal::default(),
                 running: AtomicBool::new(false),
+                left: AtomicBool::new(false),
                 questions: AtomicUsize::new(0),
                 watcher: OnceLock::new(),
                 members,
@@ -148,10 +149,21 @@ impl Chat {
 
     /// Cancels the chat: its body is dropped, and its ends run.
     pub fn cancel(&self) {
-        self.run.signal.set();
+        self.cancel_for(CancelCause::Requested);
+    }
+
+    /// Cancels the chat for a cause. Of several the first counts.
+    pub fn cancel_for(&self, cause: CancelCause) {
+        self.run.signal.set_for(cause);
         for member in &self.run.members {
-            member.agent.cancel();
+            member.agent.cancel_for(cause);
         }
+    }
+
+    /// Notes that the caller is about to drop the chat as it is, for its recorded run to go on
+    /// later: what goes on in it is not over, and no end of it is announced.
+    pub fn leave(&self) {
+        self.run.left.store(true, Ordering::Release);
     }
 
     /// Announces an event of the chat that this crate has no kind for, if anybody listens. It is
@@ -159,6 +171,22 @@ impl Chat {
     pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
         if let Some(first) = self.run.members.first() {
             first.agent.announce(name, data);
+        }
+    }
+
+    /// Announces an event of the chat as [`Chat::announce`] does; if the chat is recorded, once over all
+    /// lives of its run. `place` is where in the chat it is: no other event of this name is there.
+    pub fn announce_once(
+        &self,
+        place: impl fmt::Display,
+        name: &'static str,
+        data: impl FnOnce() -> Value,
+    ) {
+        match (self.run.members.first(), self.run.steps.get()) {
+            (Some(first), Some(scope)) => {
+                first.agent.announce_once(&scope.steps.at(place), name, data);
+            }
+            _ => self.announce(name, data),
         }
     }
 
@@ -201,6 +229,7 @@ impl Chat {
             return ChatResult { value: None, end };
         }
         self.run.signal.clear();
+        self.run.left.store(false, Ordering::Release);
         let mut guard = Guard { run: Some(self.run.clone()), ends: None };
         let begun = match self.run.steps.get() {
             Some(scope) => scope.log().begin(self.run.record(scope)).await,
@@ -240,6 +269,8 @@ impl Chat {
         // Its turns may have swallowed what parks the run.
         let trouble = self.run.steps.get().and_then(|scope| scope.log().trouble());
         let error = trouble.or(error);
+        let is_late = self.run.signal.is_late() && error.as_ref().is_some_and(Error::is_cancelled);
+        let error = if is_late { Some(Error::chat_timed_out()) } else { error };
         let outcome = error.as_ref().map_or(Outcome::Ok, Error::outcome);
         let end = ChatEnd { outcome, error, output };
         guard.run = None;

@@ -2,9 +2,10 @@
 
 use super::{ExecutionContext, Logger};
 use crate::agent::{Agent, AgentConfig, Inner};
+use crate::cancel::CancelCause;
 use crate::chat::{ChatRun, ContextVariables};
 use crate::error::Error;
-use crate::event::{EventBus, EventKind, LogStream};
+use crate::event::{EventBus, EventKind, LogStream, emit_once};
 use crate::hook::Point;
 use crate::id::InstanceId;
 use crate::kernel::{Clock, Paused, Site, step_name};
@@ -22,6 +23,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// What every hook, model and tool gets to see. Each point's own context derefs to it.
 #[derive(Clone, Copy)]
@@ -37,7 +40,15 @@ pub struct Cx<'a> {
 /// The limit of a call runs again when this is dropped. See [`Cx::pause_limit`].
 #[must_use = "the limit runs again as soon as this is dropped"]
 pub struct LimitPaused<'a> {
-    _clock: Paused<'a>,
+    _paused: Paused<'a>,
+    clock: &'a Clock,
+    since: Instant,
+}
+
+impl Drop for LimitPaused<'_> {
+    fn drop(&mut self) {
+        self.clock.take_off(self.since.elapsed());
+    }
 }
 
 /// The place of an effect: behind every entry.
@@ -150,6 +161,13 @@ impl<'a> Cx<'a> {
         self.site.emit(|| EventKind::Announced { name, data: data() });
     }
 
+    /// Announces an event at a place of a recorded run, once over all lives of the run: as
+    /// [`Agent::announce_once`] does.
+    pub fn announce_once(&self, place: &Steps, name: &'static str, data: impl FnOnce() -> Value) {
+        let kind = EventKind::Announced { name, data: data() };
+        emit_once(place, self.site.inner, self.site.turn, kind);
+    }
+
     /// Announces a line that something foreign printed, for whoever listens: `source` says what.
     pub fn log(&self, source: &str, stream: LogStream, line: &str) {
         let kind = || EventKind::Log { source: source.into(), stream, line: line.to_owned() };
@@ -229,6 +247,21 @@ impl<'a> Cx<'a> {
         self.site.is_cancelled()
     }
 
+    /// Returns the cause that what this belongs to was cancelled for, if it was.
+    pub fn cancel_cause(&self) -> Option<CancelCause> {
+        self.site.signal?.cause()
+    }
+
+    /// Whether it was cancelled because time is up.
+    pub fn is_expired(&self) -> bool {
+        self.cancel_cause() == Some(CancelCause::TimeIsUp)
+    }
+
+    /// Whether the chat that this belongs to was left as it is, for its recorded run to go on later.
+    pub fn is_left(&self) -> bool {
+        self.site.is_left()
+    }
+
     /// Waits until somebody cancels what this belongs to; for ever, if nobody does.
     pub async fn cancelled(&self) {
         match self.site.signal {
@@ -241,9 +274,25 @@ impl<'a> Cx<'a> {
     /// of a process, or a queue before it.
     ///
     /// A cancel does not cut a call whose limit stands still, and neither does the turn's limit: what is
-    /// waited for needs a limit of its own, and has to end with [`Cx::cancelled`].
+    /// waited for needs a limit of its own, no longer than [`Cx::may_wait`], and has to end with
+    /// [`Cx::cancelled`].
     pub fn pause_limit(&self) -> LimitPaused<'a> {
-        LimitPaused { _clock: self.clock.pause() }
+        LimitPaused { _paused: self.clock.pause(), clock: self.clock, since: Instant::now() }
+    }
+
+    /// Returns the longest that may be waited for before the call: at an end, and in a transition, what is left
+    /// of the time that it shares with the others; elsewhere what is left of the turn. `None`: there is no such
+    /// limit.
+    pub fn may_wait(&self) -> Option<Duration> {
+        let shared = self.site.shared_left().map(|left| left.saturating_sub(self.time_off()));
+        let turn = || Some(self.site.deadline()?.saturating_duration_since(Instant::now()));
+        shared.or_else(turn)
+    }
+
+    /// Returns how much of the time since the call began was not the call's: what
+    /// [`Cx::pause_limit`] took out of it, as far as that is over. What the call took is the rest.
+    pub fn time_off(&self) -> Duration {
+        self.clock.time_off()
     }
 
     /// Another agent, by name, from the registry that this one is in.

@@ -110,6 +110,11 @@ impl Guard {
                     Ok(result) => result.err(),
                     Err(panic) => Some(Error::new(ErrorKind::Panicked, panic)),
                 };
+                if turn.inner.signal.is_late()
+                    && work.error.as_ref().is_some_and(Error::is_cancelled)
+                {
+                    work.error = Some(Error::turn_timed_out());
+                }
             }
             match std::mem::replace(&mut self.stage, Stage::Over) {
                 Stage::Body(run) if run.parked_by().is_some() => {

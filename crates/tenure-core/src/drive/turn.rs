@@ -126,9 +126,9 @@ impl Turn {
             && let Some(token) = &options.token
         {
             let weak = Arc::downgrade(&inner);
-            options.link = Some(token.link(move || {
+            options.link = Some(token.link(move |cause| {
                 if let Some(inner) = weak.upgrade() {
-                    inner.signal.set();
+                    inner.signal.set_for(cause);
                 }
             }));
         }

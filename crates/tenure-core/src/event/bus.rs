@@ -5,7 +5,7 @@ use crate::agent::Inner;
 use crate::drive::Turn;
 use crate::id::{InstanceId, RunId};
 use crate::phase::Phase;
-use crate::step::StepLog;
+use crate::step::{StepLog, Steps};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use std::collections::VecDeque;
@@ -83,6 +83,18 @@ impl Listening<'_> {
         if let Some(bus) = self.bus {
             bus.announce(&origin, kind);
         }
+    }
+}
+
+/// Announces an event at a place of a recorded run, unless it is on record there. The log is told
+/// first, also without a listener: what it has is what a later life does not announce.
+pub(crate) fn emit_once(place: &Steps, inner: &Inner, turn: Option<&Turn>, kind: EventKind) {
+    let (run, trace) = inner.origin_of(turn);
+    let origin = Origin { agent: inner.name(), instance: inner.id, run, trace };
+    let is_news = place.log().announce(place.path(), origin.event(kind.clone()));
+    let bus = inner.bus.as_ref().filter(|bus| is_news && bus.is_listening());
+    if let Some(bus) = bus {
+        bus.announce(&origin, kind);
     }
 }
 

@@ -81,7 +81,8 @@ pub enum EventKind {
         point: Point,
         /// How.
         outcome: Outcome,
-        /// How long it took, inner calls included.
+        /// The time that it took, inner calls included. What came before it began does not count:
+        /// the start of a process, the import of a module, a queue.
         took: Duration,
     },
     /// A hook that was called found that the call does not concern it, and did nothing. Its end
@@ -167,6 +168,8 @@ pub enum EventKind {
         ask: Arc<str>,
         /// What is asked.
         prompt: String,
+        /// The hook that asks; none if a tool itself does.
+        hook: Option<Arc<str>>,
         /// The tool whose call it is about, if it is about one.
         tool: Option<Arc<str>>,
         /// Whether it asks for leave rather than for input.

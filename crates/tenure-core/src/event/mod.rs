@@ -6,8 +6,8 @@
 mod bus;
 mod kind;
 
-pub(crate) use bus::Listening;
 pub use bus::{EventBus, Received, Subscriber};
+pub(crate) use bus::{Listening, emit_once};
 pub(crate) use kind::reason_of;
 pub use kind::{EventKind, LogStream};
 

@@ -1,13 +1,16 @@
 //! Whose time is running.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-/// What one call keeps track of: whether its own time stands still, and how often the effect
-/// inside it was begun.
+/// The account of one call: whether its own time stands still, how much of the time was not its own
+/// at all, and how often the effect inside it was begun.
 #[derive(Default)]
 pub(crate) struct Clock {
     pauses: AtomicU32,
     effects: AtomicU32,
+    /// In microseconds. Clocks are part of every call's future, so they are small.
+    time_off: AtomicU32,
 }
 
 impl Clock {
@@ -28,6 +31,18 @@ impl Clock {
     fn change(&self, by: i32) {
         let pauses = self.pauses.load(Ordering::Relaxed);
         self.pauses.store(pauses.wrapping_add_signed(by), Ordering::Relaxed);
+    }
+
+    /// Takes time off that was not the call's.
+    pub(crate) fn take_off(&self, time: Duration) {
+        let micros = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        let before = self.time_off.load(Ordering::Relaxed);
+        self.time_off.store(before.saturating_add(micros), Ordering::Relaxed);
+    }
+
+    /// Returns the time that was not the call's.
+    pub(crate) fn time_off(&self) -> Duration {
+        Duration::from_micros(self.time_off.load(Ordering::Relaxed).into())
     }
 
     /// The effect was begun inside this wrap; or, on the effect's own clock, has answered.

@@ -17,4 +17,4 @@ pub use around::{Next, NextCall, NextModel, NextTool};
 pub(crate) use bounded::{Bounded, Bounds, caught, later, panic_message};
 pub(crate) use clock::{Clock, Clocks, Paused};
 pub(crate) use sequence::{Ends, Sequence, sequence, step_name};
-pub(crate) use site::{Carried, ScopeData, Site};
+pub(crate) use site::{Carried, ScopeData, Shared, Site};

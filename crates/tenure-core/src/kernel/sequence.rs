@@ -100,6 +100,7 @@ pub(crate) async fn sequence<S: Sequence>(
         Ends::No => Duration::MAX,
         Ends::Within(budget) | Ends::Transition(budget) => budget,
     };
+    site.shares(ends, left);
     // One catch around the whole chain: `at` tells whose panic it was, and the loop goes on
     // behind it.
     let at = AtomicUsize::new(0);
@@ -195,17 +196,16 @@ enum Stop {
 /// One call, bounded.
 async fn bounded<S: Sequence>(
     site: &Site<'_>,
-    entry: &Entry,
-    place: u16,
+    (entry, place): (&Entry, u16),
+    clock: &Clock,
     ends: Ends,
     left: &mut Duration,
     seq: &mut S,
 ) -> Result<S::Out, Stop> {
-    let clock = Clock::default();
-    let mut call = seq.call(entry, Cx::new(site, S::POINT, place, &clock));
+    let mut call = seq.call(entry, Cx::new(site, S::POINT, place, clock));
     match poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await {
         Poll::Ready(result) => result.map_err(|error| passed(site, S::POINT, error)),
-        Poll::Pending => rest::<S>(call, site, entry, &clock, ends, left).await,
+        Poll::Pending => rest::<S>(call, site, entry, clock, ends, left).await,
     }
 }
 
@@ -243,7 +243,9 @@ async fn rest<S: Sequence>(
     let mut budget = Budget { left, since: Some(Instant::now()) };
     let (out, spent) = Bounded::new(call, site, clock, &bounds).rest().await;
     budget.since = None;
-    *budget.left = budget.left.saturating_sub(spent);
+    // What was waited for before the call is not its own time, and still keeps those behind it waiting.
+    *budget.left = budget.left.saturating_sub(spent + clock.time_off());
+    site.shares(ends, *budget.left);
     match out {
         Ok(result) => result.map_err(|error| passed(site, S::POINT, error)),
         Err(cut) => Err(cut_off(cut, S::POINT)),
@@ -290,12 +292,13 @@ async fn observed<S: Sequence>(
     left: &mut Duration,
     seq: &mut S,
 ) -> Result<S::Out, Stop> {
+    let clock = Clock::default();
     let started = Instant::now();
     let ended = |outcome| EventKind::HookEnded {
         hook: entry.name.clone(),
         point: S::POINT,
         outcome,
-        took: started.elapsed(),
+        took: started.elapsed().saturating_sub(clock.time_off()),
     };
     let begun = site.begun(
         || EventKind::HookStarted { hook: entry.name.clone(), point: S::POINT },
@@ -311,7 +314,7 @@ async fn observed<S: Sequence>(
                 is_done_now = true;
                 let before = spent_beside(site);
                 let out = {
-                    let mut call = pin!(bounded(site, entry, place, ends, left, seq));
+                    let mut call = pin!(bounded(site, (entry, place), &clock, ends, left, seq));
                     poll_fn(|cx| caught(|| call.as_mut().poll(cx))).await
                 };
                 let out = out.unwrap_or_else(|panic| {
@@ -346,7 +349,7 @@ async fn observed<S: Sequence>(
             }
         }
         steps => {
-            let out = bounded(site, entry, place, ends, left, seq).await;
+            let out = bounded(site, (entry, place), &clock, ends, left, seq).await;
             if steps.is_some() && entry.again {
                 absorb(site);
             }

@@ -1,5 +1,6 @@
 //! Where a call stands: whose instance, which turn, which chat.
 
+use super::Ends;
 use crate::agent::Inner;
 use crate::cancel::Signal;
 use crate::chat::ChatRun;
@@ -9,6 +10,8 @@ use crate::hook::HookFailure;
 use crate::sync::Mutex;
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// What every hook call at one place has in common.
@@ -20,7 +23,12 @@ pub(crate) struct Site<'a> {
     pub(crate) signal: Option<&'a Signal>,
     pub(crate) data: &'a ScopeData,
     pub(crate) attempt: u32,
+    pub(crate) shared: Shared,
 }
+
+/// What is left of the time that the calls made at one place share, in milliseconds; 0 if they share none.
+#[derive(Default)]
+pub(crate) struct Shared(AtomicU32);
 
 impl<'a> Site<'a> {
     pub(crate) fn of_turn(turn: &'a Turn) -> Self {
@@ -31,16 +39,41 @@ impl<'a> Site<'a> {
             signal: Some(&turn.inner.signal),
             data: &turn.data,
             attempt: 1,
+            shared: Shared::default(),
         }
     }
 
     pub(crate) fn of_instance(inner: &'a Arc<Inner>, attempt: u32) -> Self {
         let (signal, data) = (Some(&inner.signal), &inner.extra().data);
-        Self { inner, turn: None, chat: None, signal, data, attempt }
+        let shared = Shared::default();
+        Self { inner, turn: None, chat: None, signal, data, attempt, shared }
+    }
+
+    /// Notes what is left of the time that the calls made here share.
+    #[inline]
+    pub(crate) fn shares(&self, ends: Ends, left: Duration) {
+        let millis = match ends {
+            Ends::No => 0,
+            Ends::Within(_) | Ends::Transition(_) => {
+                u32::try_from(left.as_millis()).unwrap_or(u32::MAX).max(1)
+            }
+        };
+        self.shared.0.store(millis, Ordering::Relaxed);
+    }
+
+    /// Returns what is left of the time that the calls made here share, if they share any.
+    pub(crate) fn shared_left(&self) -> Option<Duration> {
+        let millis = self.shared.0.load(Ordering::Relaxed);
+        (millis > 0).then(|| Duration::from_millis(millis.into()))
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
         self.signal.is_some_and(Signal::is_set)
+    }
+
+    /// Whether the chat around it was left as it is: nothing in it has come to an end.
+    pub(crate) fn is_left(&self) -> bool {
+        self.chat.is_some_and(ChatRun::is_left)
     }
 
     /// When the turn's time is up.
@@ -108,7 +141,9 @@ impl<F: FnOnce() -> EventKind> Begun<'_, F> {
 impl<F: FnOnce() -> EventKind> Drop for Begun<'_, F> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(dropped) = self.dropped.take() {
+        if let Some(dropped) = self.dropped.take()
+            && !self.site.is_left()
+        {
             self.site.emit(dropped);
         }
     }

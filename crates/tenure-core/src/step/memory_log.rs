@@ -3,6 +3,7 @@
 use super::{ScopeEnd, ScopeKind, ScopeRecord, StepKey, StepLog};
 use crate::BoxFuture;
 use crate::error::Error;
+use crate::event::Event;
 use crate::id::RunId;
 use crate::sync::Mutex;
 use serde_json::Value;
@@ -25,6 +26,15 @@ pub struct MemoryStepLog {
 struct Records {
     steps: Vec<(StepKey, Value)>,
     scopes: Vec<(ScopeRecord, Option<ScopeEnd>)>,
+    announced: Vec<Announcement>,
+}
+
+#[derive(Clone, Debug)]
+struct Announcement {
+    place: Box<str>,
+    name: &'static str,
+    /// How many steps were on record before it.
+    after: usize,
 }
 
 impl MemoryStepLog {
@@ -46,6 +56,7 @@ impl MemoryStepLog {
     pub fn cut_after(&self, count: usize) -> Self {
         let mut records = self.records.lock().clone();
         records.steps.truncate(count);
+        records.announced.retain(|announcement| announcement.after < count);
         records.scopes.iter_mut().for_each(|(_, end)| *end = None);
         let records = Arc::new(Mutex::new(records));
         Self { run: self.run, records, life: self.life + 1, trouble: Arc::default() }
@@ -148,6 +159,16 @@ impl StepLog for MemoryStepLog {
             ended.get_or_insert(end);
         }
         Box::pin(ready(Ok(())))
+    }
+
+    fn announce(&self, place: &str, event: Event) -> bool {
+        let mut records = self.records.lock();
+        let (name, after) = (event.name(), records.steps.len());
+        let is_known = records.announced.iter().any(|it| *it.place == *place && it.name == name);
+        if !is_known {
+            records.announced.push(Announcement { place: place.into(), name, after });
+        }
+        !is_known
     }
 
     fn unended(&self, path: &str) -> Vec<ScopeRecord> {

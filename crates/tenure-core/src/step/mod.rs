@@ -126,6 +126,20 @@ pub trait StepLog: Send + Sync + 'static {
         let _ = event;
     }
 
+    /// Takes an event that the run announces once over all of its lives, and returns `true` if it is
+    /// not on record yet. Never waits. An announcement is known by its `place` and its name.
+    ///
+    /// To announce and to record is one thing: a caller that gets `true` hands the event to its
+    /// listeners, and one that gets `false` does not. The record is in order, so an announcement that comes before
+    /// a step is on record when the step is. If the process dies before, a later life announces it
+    /// again: the record has it once, and what the dead process had shown is shown twice. What it had
+    /// recorded and not shown is not shown; it is to be had from the record.
+    fn announce(&self, place: &str, event: Event) -> bool {
+        let _ = place;
+        self.event(event);
+        true
+    }
+
     /// Whether it takes events. They are not built for one that does not.
     fn takes_events(&self) -> bool {
         false

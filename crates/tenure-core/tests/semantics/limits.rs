@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;
 use tenure_core::ask::{Answer, Ask};
+use tenure_core::event::{EventBus, EventKind, Received};
 use tenure_core::hook::{self, FaultKind, Flow, Policy};
 use tokio::time::{Instant, sleep};
 
@@ -39,6 +40,43 @@ async fn g4_a_wraps_limit_counts_its_own_time_only() {
             assert_eq!(begun.elapsed(), ms(160), "cut off at 60 ms of its own");
         }
     }
+}
+
+/// Of a begin and of a wrap: neither the limit nor what is told of the call counts it.
+#[tokio::test(start_paused = true)]
+async fn g4_time_that_is_not_the_calls_counts_nowhere() {
+    let bus = EventBus::new();
+    let mut events = bus.subscribe(1000);
+    let begin = hook::hook(hook::before_agent(|cx, _| {
+        Box::pin(async move {
+            let paused = cx.pause_limit();
+            sleep(secs(9)).await;
+            drop(paused);
+            assert_eq!(cx.time_off(), secs(9));
+            sleep(ms(40)).await;
+            Ok(Flow::Continue)
+        })
+    }));
+    let wrap = hook::hook(hook::wrap_model_call(|cx, request, next| {
+        Box::pin(async move {
+            let paused = cx.pause_limit();
+            sleep(secs(7)).await;
+            drop(paused);
+            sleep(ms(30)).await;
+            Ok(next.call(request).await?)
+        })
+    }));
+    let agent = Agent::builder("agent").model(script([])).events(&bus);
+    let agent = agent.with_lifecycle(begin.named("begin").limit(ms(60)));
+    let agent = started(agent.with_lifecycle(wrap.named("wrap").limit(ms(60)))).await;
+    agent.run("go").await.expect("neither is cut off");
+    let mut told = Vec::new();
+    while let Some(Received::Event(event)) = events.try_recv() {
+        if let EventKind::HookEnded { hook, took, .. } = &event.kind {
+            told.push((hook.to_string(), *took));
+        }
+    }
+    assert_eq!(told, [("begin".to_owned(), ms(40)), ("wrap".to_owned(), ms(30))]);
 }
 
 /// This runtime has no timers: arming one would panic.

@@ -1,8 +1,7 @@
 //! What a workflow adds to the agents of its chats.
 
-use super::platform::Replaced;
 use super::tools;
-use crate::file::{AgentEntry, AgentKind, LoadedWorkflow, VariablesFile, WorkflowFile};
+use crate::file::{AgentEntry, AgentKind, LoadedWorkflow, Replaced, VariablesFile, WorkflowFile};
 use crate::lifecycle::{self, LifecycleTool, USER, platform_defaults};
 use crate::message_hook;
 use crate::output::Outputs;
@@ -54,7 +53,7 @@ impl Parts {
     pub(super) fn of(loaded: &LoadedWorkflow) -> Self {
         let file = loaded.workflow.clone();
         let routing = Routing::new(file.orchestrator.pattern).handoffs(file.handoffs.clone());
-        let replaced = Replaced::of(&loaded.cards.project);
+        let replaced = loaded.platform.clone();
         let mut lifecycle = platform_defaults(|name| replaced.named(name));
         lifecycle.extend(file.lifecycle.iter().cloned());
         let selector = routing
@@ -73,7 +72,7 @@ impl Parts {
             host: Self::host_of(&file.name).into(),
             has_user: has_user(&file),
             selector,
-            replaced: Arc::new(replaced),
+            replaced,
             lifecycle: lifecycle.into(),
             chats: BTreeMap::new(),
             file,

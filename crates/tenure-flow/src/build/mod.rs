@@ -11,7 +11,6 @@ mod builder;
 mod explain;
 mod needs;
 mod open;
-mod platform;
 mod sources;
 mod tools;
 mod trust;

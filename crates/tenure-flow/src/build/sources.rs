@@ -25,7 +25,7 @@ pub fn sources(loaded: &LoadedWorkflow) -> Sources {
     for function in functions {
         found.insert(function.file.path());
     }
-    found.insert(loaded.cards.project.root.join(super::platform::PLATFORM));
+    found.insert(loaded.cards.project.root.join(crate::file::PLATFORM));
     for definition in &file.variables.definitions {
         if let Source::File(source) = &definition.source {
             let there = source.located(&loaded.cards.project.root, &file.dir);

@@ -1,7 +1,6 @@
 //! What a workflow would run and reach.
 
 use super::attach::described_schema;
-use super::platform::Replaced;
 use crate::file::{LoadedWorkflow, WorkflowFile};
 use crate::lifecycle::{LifecycleTool, Run};
 use crate::route::Routing;
@@ -23,7 +22,7 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
         let used = format!("{name}: {}", described(tool));
         match &tool.run {
             Run::Python(function) => found.python(function, &used),
-            Run::Command { argv, dir } => found.program(argv, dir, &used),
+            Run::Command { argv, dir } => found.program(argv, dir, &tool.writes, &used),
             Run::Use { name, with } => found.uses(name, &with.to_string(), &used),
             Run::Platform => {}
         }
@@ -38,7 +37,7 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
         found.python(&hook.function, &format!("{name}: {} of {agent}", hook.kind));
     }
     found.hooks(&file.orchestrator.hooks, name, &file.orchestrator.source);
-    for function in &Replaced::of(&loaded.cards.project).functions {
+    for function in &loaded.platform.functions {
         found.python(function, &format!("{name}: platform"));
     }
     for definition in &file.variables.definitions {

@@ -2,8 +2,9 @@
 
 use super::ChatStatus;
 use crate::flow::{FlowInner, FlowMember};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::cell::OnceCell;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tenure_core::chat::Chat;
 use tenure_core::context::ExecutionContext;
 use tenure_core::model::Usage;
 use tenure_core::step::Steps;
-use tenure_core::{CancelToken, Error};
+use tenure_core::{CancelCause, CancelToken, Error};
 
 /// The agents of one chat, in the order in which they are started.
 pub(crate) struct Cast {
@@ -135,8 +136,23 @@ impl Cast {
     /// Cancels whatever turn goes on.
     pub(crate) fn interrupt(&self) {
         for agent in self.all() {
-            agent.cancel();
+            agent.cancel_for(self.cause());
         }
+    }
+
+    /// Cancels the chat itself.
+    pub(crate) fn cancel(&self, chat: &Chat) {
+        chat.cancel_for(self.cause());
+    }
+
+    fn cause(&self) -> CancelCause {
+        self.token.cause().unwrap_or_default()
+    }
+
+    /// An error of the chat: one whose time was up was not cancelled by anybody.
+    pub(crate) fn error(&self, error: Error) -> Error {
+        let is_late = error.is_cancelled() && self.cause() == CancelCause::TimeIsUp;
+        if is_late { Error::chat_timed_out() } else { error }
     }
 
     /// Whether a helper is being asked, and has to come to the end of its turn.
@@ -165,12 +181,43 @@ impl Cast {
         *self.spent_on_routing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The place of the person's next turn in the record.
+    pub(crate) fn place_of_person(&self) -> String {
+        format!("u{}", self.person_turns.load(Ordering::Relaxed) + 1)
+    }
+
     /// A turn of the person's that is about to begin, recorded at its place if the chat is.
     pub(crate) fn of_person<'a>(&self, request: Request<'a>) -> Request<'a> {
-        let number = self.person_turns.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = self.place_of_person();
+        self.person_turns.fetch_add(1, Ordering::Relaxed);
         match &self.steps {
-            Some(steps) => request.recorded(&steps.at(format_args!("u{number}"))),
+            Some(steps) => request.recorded(&steps.at(place)),
             None => request,
+        }
+    }
+
+    /// Announces an event of the chat; if the chat is recorded, once over all lives of its run. No other
+    /// event of this name is at this place of the chat.
+    pub(crate) fn announce(
+        &self,
+        place: impl fmt::Display,
+        name: &'static str,
+        data: impl FnOnce() -> Value,
+    ) {
+        self.announce_of(&self.host, place, name, data);
+    }
+
+    /// Announces an event of one of its agents as [`Cast::announce`] does.
+    pub(crate) fn announce_of(
+        &self,
+        agent: &Agent,
+        place: impl fmt::Display,
+        name: &'static str,
+        data: impl FnOnce() -> Value,
+    ) {
+        match &self.steps {
+            Some(steps) => agent.announce_once(&steps.at(place), name, data),
+            None => agent.announce(name, data),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::leaving::Leaving;
 use super::parking::{self, Parking};
 use super::record::chat_id;
-use super::talk::Talk;
+use super::talk::{CHAT, Talk};
 use super::{Cast, ChatReport, ChatRequest, ChatStatus};
 use crate::contract::Stage;
 use crate::flow::Flow;
@@ -107,9 +107,9 @@ async fn live(
     if let Some(steps) = &steps {
         chat.record(steps);
     }
-    let status = cast.status.clone();
+    let line = cast.status.clone();
     chat.on_wait(move |waits| {
-        status.say(match waits {
+        line.say(match waits {
             Waits::ForPerson => ChatStatus::Paused,
             Waits::NoLonger => ChatStatus::Running,
         });
@@ -128,7 +128,7 @@ async fn live(
         let opened = pin!(talk.begin(&chat, keys, variables, steps.as_ref()));
         parking.unless_left(&token, opened).await
     };
-    talk.enter(&cast, Stage::Initialize, || json!({ "agents": &*flow.inner.names }));
+    talk.enter(&cast, CHAT, Stage::Initialize, || json!({ "agents": &*flow.inner.names }));
     cast.status.say(ChatStatus::Running);
     // A startup that is dropped is rolled back; `stop` below waits for that.
     let started = match opened {
@@ -137,13 +137,17 @@ async fn live(
     };
     let end = match started {
         Ok(()) => scope(&chat, &cast, &mut talk, message, &parking).await,
-        Err(error) => end_of(parking::kept_back(error, steps.as_ref())),
+        Err(error) => end_of(parking::kept_back(cast.error(error), steps.as_ref())),
     };
     let is_parked = steps.is_some() && end.error.as_ref().is_some_and(Error::parks);
     if !is_parked {
         talk.settle(&chat).await;
     }
-    talk.conclude(&cast, &end);
+    // A chat that waits is not over: its next life has its last stage.
+    match status(&end) {
+        ChatStatus::Paused if is_parked => talk.pause(&cast),
+        _ => talk.conclude(&cast, &end),
+    }
     cast.stop().await;
     leaving.now().await;
     talk.report(id, end, Some(&chat), began)
@@ -169,8 +173,8 @@ async fn scope(
     let _on_board = parking.enter(chat);
     let place = AtomicU8::new(Place::BEFORE);
     let running = chat.run(async |chat| {
-        let _place = Place::enter(&place, chat, &cast.token);
-        talk.run(chat, cast, message).await
+        let _place = Place::enter(&place, chat, cast);
+        talk.run(chat, cast, message).await.map_err(|error| cast.error(error))
     });
     // A turn is cancelled by its own signal, and ends in its own good order. What comes before the
     // first turn and after the last knows only the chat.
@@ -178,7 +182,7 @@ async fn scope(
     let result = pin!(with_cancel(running, cast.token.cancelled(), || {
         match place.load(Ordering::Acquire) {
             Place::WITHIN => cast.interrupt(),
-            _ => chat.cancel(),
+            _ => cast.cancel(chat),
         }
     }));
     let is_over = || place.load(Ordering::Acquire) == Place::AFTER;
@@ -194,6 +198,7 @@ async fn scope(
         Ok(result) => result.end,
         // Dropped in the middle, the chat is left as it is on record.
         Err(error) => {
+            chat.leave();
             parking.park();
             end_of(error)
         }
@@ -204,7 +209,7 @@ async fn scope(
 struct Place<'a> {
     now: &'a AtomicU8,
     chat: &'a Chat,
-    token: &'a CancelToken,
+    cast: &'a Cast,
 }
 
 impl<'a> Place<'a> {
@@ -212,9 +217,9 @@ impl<'a> Place<'a> {
     const WITHIN: u8 = 1;
     const AFTER: u8 = 2;
 
-    fn enter(now: &'a AtomicU8, chat: &'a Chat, token: &'a CancelToken) -> Self {
+    fn enter(now: &'a AtomicU8, chat: &'a Chat, cast: &'a Cast) -> Self {
         now.store(Self::WITHIN, Ordering::Release);
-        Self { now, chat, token }
+        Self { now, chat, cast }
     }
 }
 
@@ -222,8 +227,8 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.now.store(Self::AFTER, Ordering::Release);
         // The talk is over; what its ends ask is not waited for any more.
-        if self.token.is_cancelled() {
-            self.chat.cancel();
+        if self.cast.token.is_cancelled() {
+            self.cast.cancel(self.chat);
         }
     }
 }

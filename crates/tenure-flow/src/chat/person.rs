@@ -31,8 +31,9 @@ impl Talk {
         self.prepare(chat, cast, "user").await?;
         self.user_turns += 1;
         self.after_user = true;
-        self.select(user, "user");
-        self.enter(cast, Stage::Execute, || json!({ "agent": "user" }));
+        let place = cast.place_of_person();
+        self.select(cast, &place, user, "user");
+        self.enter(cast, &place, Stage::Execute, || json!({ "agent": "user" }));
         let request = cast.of_person(user.request(self.question()).in_chat(chat));
         let report = match request.run().await {
             Ok(report) => report,

@@ -1,7 +1,7 @@
 //! What happens in a chat: one turn after the other.
 
 use super::life::status;
-use super::{Cast, ChatMessage, ChatReport, Outcome as Kept, Speaker, TurnSummary};
+use super::{Cast, ChatMessage, ChatReport, ChatStatus, Outcome as Kept, Speaker, TurnSummary};
 use crate::contract::{OrchestratorMetrics, Stage, Stages};
 use crate::flow::{Flow, StartupMode};
 use crate::journey::Journeys;
@@ -11,6 +11,7 @@ use crate::wait::unless_cancelled;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 use tenure_core::agent::Agent;
 use tenure_core::chat::{Chat, ChatEnd};
@@ -20,6 +21,9 @@ use tenure_core::{Error, Outcome};
 
 /// The turns of an ordinary chat: there is room for so many before anything has to grow.
 const ROOM: usize = 32;
+
+/// The place of the stages that a chat has once.
+pub(super) const CHAT: &str = "chat";
 
 /// A conversation, as far as it has come.
 pub(crate) struct Talk {
@@ -91,10 +95,16 @@ impl Talk {
         }
     }
 
-    /// Enters a stage and announces it.
-    pub(crate) fn enter(&mut self, cast: &Cast, stage: Stage, data: impl FnOnce() -> Value) {
+    /// Enters a stage and announces it, at its place in the chat.
+    pub(crate) fn enter(
+        &mut self,
+        cast: &Cast,
+        place: &str,
+        stage: Stage,
+        data: impl FnOnce() -> Value,
+    ) {
         match self.stages.enter(stage) {
-            Ok(()) => cast.host.announce(stage.event_name(), data),
+            Ok(()) => cast.announce(place, stage.event_name(), data),
             // The loop below follows the table; this says so if somebody changes it.
             Err(illegal) => tracing::error!(flow = &*self.flow.inner.name, "{illegal}"),
         }
@@ -111,6 +121,7 @@ impl Talk {
         let flow = &*flow.inner;
         self.enter(
             cast,
+            CHAT,
             Stage::Plan,
             || json!({ "pattern": flow.router.name(), "max_turns": flow.max_turns }),
         );
@@ -133,7 +144,7 @@ impl Talk {
             finished.unwrap_or_else(|| Err(Error::cancelled()))?;
         }
         let messages = self.messages.len();
-        self.enter(cast, Stage::Aggregate, || json!({ "messages": messages }));
+        self.enter(cast, CHAT, Stage::Aggregate, || json!({ "messages": messages }));
         Ok(())
     }
 
@@ -176,12 +187,14 @@ impl Talk {
     }
 
     pub(crate) fn say(&mut self, cast: &Cast, message: ChatMessage) {
-        cast.host.announce("chat.message", || json!(message));
+        let place = format_args!("message:{}", self.messages.len() + 1);
+        cast.announce(place, "chat.message", || json!(message));
         self.messages.push(message);
     }
 
     /// Decides who is next. The decision is recorded, with its reason.
     async fn route(&mut self, chat: &Chat, cast: &Cast) -> Result<Target, Error> {
+        let place = format!("route:{}", self.routing.len() + 1);
         let decision = match self.next.take() {
             Some(decided) => Some(decided),
             None => {
@@ -195,12 +208,14 @@ impl Talk {
                     initial: self.initial.as_ref(),
                     seed: self.seed,
                     cast,
+                    place: &place,
+                    announced: AtomicUsize::new(0),
                 };
                 let routed = self.flow.inner.router.route(&cx);
                 let holds = || cast.is_consulting();
                 match &cast.steps {
                     Some(steps) if !self.flow.inner.router.is_determined() => {
-                        let kept = Kept::at(steps, format!("route:{}", self.routing.len() + 1));
+                        let kept = Kept::at(steps, place.as_str());
                         let routed = Box::pin(recorded(kept, cast, routed));
                         unless_cancelled(routed, &cast.token, holds).await.transpose()?
                     }
@@ -214,7 +229,7 @@ impl Talk {
         let Some(decision) = decision else { return Err(Error::cancelled()) };
         let decision = self.within_reach(cast, decision);
         self.metrics.routing_decisions += 1;
-        self.enter(cast, Stage::Route, || json!(decision));
+        self.enter(cast, &place, Stage::Route, || json!(decision));
         let target = decision.target.clone();
         self.routing.push(decision);
         Ok(target)
@@ -234,9 +249,9 @@ impl Talk {
         self.routing.last()
     }
 
-    /// Says who is about to speak, before anything else of the turn.
-    pub(super) fn select(&self, agent: &Agent, name: &str) {
-        agent.announce("select_speaker", || {
+    /// Says who is about to speak, before anything else of the turn at this place.
+    pub(super) fn select(&self, cast: &Cast, place: &str, agent: &Agent, name: &str) {
+        cast.announce_of(agent, place, "select_speaker", || {
             json!({
                 "agent": name,
                 "turn": self.turns,
@@ -271,6 +286,12 @@ impl Talk {
         Ok(())
     }
 
+    /// The chat is left as it is, and waits for a person.
+    pub(crate) fn pause(&mut self, cast: &Cast) {
+        self.usage += cast.spent();
+        cast.status.say(ChatStatus::Paused);
+    }
+
     /// The last stage, after the chat's own ends.
     pub(crate) fn conclude(&mut self, cast: &Cast, end: &ChatEnd) {
         self.usage += cast.spent();
@@ -278,8 +299,8 @@ impl Talk {
             Outcome::Ok if self.stages.now() == Some(Stage::Aggregate) => Stage::Complete,
             // A hook finished the chat before it began.
             Outcome::Ok => {
-                self.enter(cast, Stage::Plan, || json!({ "finished": true }));
-                self.enter(cast, Stage::Aggregate, || json!({ "finished": true }));
+                self.enter(cast, CHAT, Stage::Plan, || json!({ "finished": true }));
+                self.enter(cast, CHAT, Stage::Aggregate, || json!({ "finished": true }));
                 Stage::Complete
             }
             Outcome::Cancelled => Stage::Cancelled,
@@ -288,7 +309,7 @@ impl Talk {
         let status = status(end);
         let (metrics, turns) = (self.metrics, self.turns);
         let reason = end.error.as_ref().map(ToString::to_string);
-        self.enter(cast, stage, || {
+        self.enter(cast, CHAT, stage, || {
             json!({
                 "status": status,
                 "outcome": end.outcome,
@@ -333,6 +354,14 @@ impl Talk {
             stage: self.stages.now().unwrap_or(Stage::Failed),
             duration: began.elapsed(),
         }
+    }
+}
+
+/// The place of an agent's turn in the record of its chat.
+pub(super) fn turn_place(turn: usize, name: &str, attempt: u32) -> String {
+    match attempt {
+        0 => format!("{turn}:{name}"),
+        again => format!("{turn}:{name}~{again}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! An agent's turn in a chat, and what its failure means.
 
-use super::talk::Talk;
+use super::talk::{Talk, turn_place};
 use super::{Cast, ChatMessage, Speaker, TurnSummary, is_final};
 use crate::contract::{ErrorStrategy, Reaction, Stage};
 use crate::nested;
@@ -51,7 +51,7 @@ impl Talk {
             {
                 return Err(error.clone());
             }
-            let failed = self.had(chat, cast, turn, &name, result)?;
+            let failed = self.keep(chat, cast, turn, &name, result)?;
             let is_given_up = |it: &Error| it.kind() == ErrorKind::Abandoned;
             if self.session.is_some() && !failed.as_ref().is_some_and(is_given_up) {
                 Box::pin(self.write(chat, cast, failed.as_ref())).await?;
@@ -129,12 +129,13 @@ impl Talk {
         self.after_user = false;
         self.user_turns = 0;
         let input = self.input(place.at, name);
-        self.select(agent, name);
         let turn = self.turns;
-        self.enter(cast, Stage::Execute, || json!({ "agent": name, "turn": turn }));
+        let place = turn_place(turn, name, attempt);
+        self.select(cast, &place, agent, name);
+        self.enter(cast, &place, Stage::Execute, || json!({ "agent": name, "turn": turn }));
         let mut request = agent.request(input).in_chat(chat);
-        if let Some(steps) = self.place_of(cast, name, attempt) {
-            request = request.recorded(&steps);
+        if let Some(steps) = &cast.steps {
+            request = request.recorded(&steps.at(place));
         }
         match self.flow.inner.outputs.get(name) {
             Some(output) => output.ask(request),
@@ -144,15 +145,11 @@ impl Talk {
 
     /// Where the turn is recorded that was begun last, if it is.
     fn place_of(&self, cast: &Cast, name: &str, attempt: u32) -> Option<Steps> {
-        let (steps, turn) = (cast.steps.as_ref()?, self.turns);
-        Some(match attempt {
-            0 => steps.at(format_args!("{turn}:{name}")),
-            again => steps.at(format_args!("{turn}:{name}~{again}")),
-        })
+        Some(cast.steps.as_ref()?.at(turn_place(self.turns, name, attempt)))
     }
 
     /// Keeps what a turn was. `Some` is how it failed.
-    fn had(
+    fn keep(
         &mut self,
         chat: &Chat,
         cast: &Cast,

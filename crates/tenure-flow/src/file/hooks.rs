@@ -2,13 +2,14 @@
 
 use super::data::UiConfig;
 use super::function;
-use super::part::{Folder, Part, declared, head, meaningless, meant, unknown_fields};
+use super::part::{Folder, Part, declared, described, head, meaningless, meant, unknown_fields};
 use super::team::Team;
 use crate::lifecycle::USER;
 use crate::message_hook::{MessageHook, MessageHookType};
+use crate::route::Target;
 use std::sync::Arc;
 use tenure_cards::diagnostic::Code;
-use tenure_cards::embed::{SpecScope, Use, list_words, present};
+use tenure_cards::embed::{SpecScope, Use, list_words, nearest, present};
 use tenure_cards::source::{Node, Span, Value};
 use tenure_core::hook::Policy;
 
@@ -109,12 +110,13 @@ fn one(
         meaningless_again(scope, kind, key.span);
     }
     let name = scope.reader.words(node, "name");
-    scope.reader.words(node, "description");
+    let description = scope.reader.words(node, "description");
     let named = function::named(scope, node, "filename", "message hook")?;
     let used = Use::Values(kind?.parameters());
     let function = scope.python(&named.spec, named.span, used)?.function;
     let mut hook = MessageHook::new(kind?, function);
     hook.agent = agent?;
+    hook.description = description.as_deref().and_then(described);
     hook.policy = policy;
     hook.timeout = timeout;
     hook.again_on_resume = again;
@@ -221,6 +223,13 @@ pub(super) fn read_ui(folder: &mut Folder<'_, '_>, part: &Part, team: &Team) -> 
         let Some(names) = reader.texts(tree, "visual_agents") else { return UiConfig::default() };
         let mut visual: Vec<Arc<str>> = Vec::new();
         for (name, span) in names {
+            // Whoever left the workflow hides nobody; a slip of the pen would.
+            let is_gone = team.is_whole && Target::of_name(&name, team.known()).is_none();
+            if is_gone && nearest(&name, team.known().iter().copied()).is_none() {
+                let message = format!("`visual_agents` names `{name}`, who takes no part");
+                reader.problem_help(Code::MeaninglessField, span, message, "remove it");
+                continue;
+            }
             let found = team.agent_or_user(&name, span, "`visual_agents`", reader);
             visual.extend(found.filter(|it| !visual.contains(it)));
         }

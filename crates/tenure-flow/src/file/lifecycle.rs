@@ -2,7 +2,7 @@
 
 use super::function::{self, Named};
 use super::order;
-use super::part::{Folder, Part, declared, head, meaningless, meant, unknown_fields};
+use super::part::{Folder, Part, declared, described, head, meaningless, meant, unknown_fields};
 use super::team::Team;
 use crate::lifecycle::{LifecycleTool, Run, Trigger};
 use serde_json::json;
@@ -30,6 +30,7 @@ const FIELDS: &[&str] = &[
     "backoff",
     "when",
     "again_on_resume",
+    "writes",
     "before",
     "after",
     "order",
@@ -130,6 +131,7 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
         let help = "remove it; declare it at the begin that makes what is used here";
         scope.reader.problem_help(Code::MeaninglessField, key.span, message, help);
     }
+    let writes = scope.writes(node, None);
     let before = scope.names(node, "before");
     let after = scope.names(node, "after");
     let whole = i64::from(i32::MIN)..=i64::from(i32::MAX);
@@ -146,13 +148,14 @@ fn one(node: &Node, part: &Part, scope: &mut SpecScope<'_, '_>, team: &Team) -> 
         (Some(trigger), Some(agent), Some((run, file, function))) => {
             let mut tool = LifecycleTool::new(trigger, name.as_str(), run);
             tool.agent = agent;
-            tool.description = description.map(|it| it.trim().into());
+            tool.description = description.as_deref().and_then(described);
             tool.policy = policy;
             tool.timeout = timeout;
             tool.retries = u32::try_from(retries).unwrap_or(0);
             tool.backoff = backoff;
             tool.when = when.map(|when| when.expression.into());
             tool.again_on_resume = again;
+            tool.writes = writes;
             tool.before = before.iter().map(|(name, _)| Arc::from(name.as_str())).collect();
             tool.after = after.iter().map(|(name, _)| Arc::from(name.as_str())).collect();
             tool.order = order.unwrap_or(0);

@@ -4,6 +4,7 @@ use super::agents::{self, Read};
 use super::data::{AgentKind, UiConfig, VariablesFile, WorkflowFile};
 use super::folder::{self, folder_of};
 use super::part::{Folder, Part, Slot, unknown_fields};
+use super::platform::Replaced;
 use super::said::Said;
 use super::scope::Visible;
 use super::team::Team;
@@ -44,6 +45,8 @@ pub struct LoadedWorkflow {
     pub nested: Vec<LoadedWorkflow>,
     /// What is wrong, with it and with everything that it names.
     pub report: Report,
+    /// What the project has in place of the platform's own lifecycle tools.
+    pub(crate) platform: Arc<Replaced>,
 }
 
 impl LoadedWorkflow {
@@ -136,6 +139,7 @@ pub(super) fn one(path: &Path, loads: &mut nested::Loads<'_>) -> LoadedWorkflow 
     finish::journeys(&mut folder, &mut workflow, found.journeys, &parts.pack, &own);
     let Folder { mut report, sources, expansions, .. } = folder;
     workflow.sources = sources;
+    let platform = Arc::new(Replaced::of(&loader.project, &mut loader.python));
     let mut cards = loader.finish(path);
     finish::tools(&mut cards, &workflow, parts.tools.part(), &mut report);
     workflow.expansions = expansions;
@@ -144,7 +148,7 @@ pub(super) fn one(path: &Path, loads: &mut nested::Loads<'_>) -> LoadedWorkflow 
     for nested in &own.loaded {
         report.extend(nested.report.clone());
     }
-    LoadedWorkflow { workflow, cards, nested: own.loaded, report }
+    LoadedWorkflow { workflow, cards, nested: own.loaded, report, platform }
 }
 
 /// What is still to be checked when everything is read.

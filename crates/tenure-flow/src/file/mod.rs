@@ -22,6 +22,7 @@ mod order;
 mod outputs;
 mod pack;
 mod part;
+mod platform;
 mod prompt;
 mod said;
 mod scope;
@@ -37,4 +38,5 @@ pub use data::{
 };
 pub use folder::{is_workflow, workflows_of};
 pub use load::{LoadedWorkflow, check_pack, load};
+pub(crate) use platform::{PLATFORM, Replaced};
 pub use unfinished::check_folders;

@@ -221,6 +221,12 @@ pub(super) fn declared(source: &Source, span: Span) -> Arc<str> {
     format!("{}:{line}", source.path().display()).into()
 }
 
+/// Returns what a `description` says; nothing if it is blank.
+pub(super) fn described(description: &str) -> Option<Arc<str>> {
+    let description = description.trim();
+    (!description.is_empty()).then(|| description.into())
+}
+
 /// The place to mark for a whole entry: its first key, else all of it.
 pub(super) fn head(node: &Node) -> Span {
     match &node.value {

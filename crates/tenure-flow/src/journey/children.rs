@@ -9,10 +9,10 @@ use crate::wait::with_cancel;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::model::Usage;
-use tenure_core::step::Steps;
 use tenure_core::{CancelToken, Error};
 use tokio::time::{Instant, timeout_at};
 
@@ -38,7 +38,7 @@ impl Trip<'_> {
         results: &mut [Option<ChildResult>],
         usage: &mut Usage,
     ) -> Result<bool, Error> {
-        let place = self.place(attempt);
+        let place = self.cast.steps.as_ref().map(|steps| steps.at(self.place(attempt)));
         let kept = place.as_ref().map(|steps| Outcome::at(steps, "children"));
         let known = match &kept {
             Some(kept) => kept.known().await?,
@@ -47,7 +47,7 @@ impl Trip<'_> {
         let came = match known {
             Some(known) => known,
             None => {
-                let came = self.run_now(children, which, place.as_ref(), deadline, usage).await?;
+                let came = self.run_now(children, which, attempt, deadline, usage).await?;
                 match kept {
                     Some(kept) => kept.keep(came).await?,
                     None => came,
@@ -57,27 +57,28 @@ impl Trip<'_> {
         *usage += came.usage;
         // By their place, so that the same script gives the same events.
         for (at, result) in which.iter().zip(came.results) {
-            self.announce_child(&children[*at], &result.status, result.output.as_ref().err());
+            let place = format_args!("{}/{}/ended", self.place(attempt), *at + 1);
+            let error = result.output.as_ref().err();
+            self.announce_child(place, &children[*at], &result.status, error);
             results[*at] = Some(result);
         }
         Ok(came.late)
     }
 
-    /// Where the children of an attempt are recorded, if the chat is.
-    fn place(&self, attempt: usize) -> Option<Steps> {
+    /// The place of an attempt's children in the record of the chat.
+    pub(super) fn place(&self, attempt: usize) -> String {
         let Self { journey, cycle, .. } = self;
-        let steps = self.cast.steps.as_ref()?;
-        Some(match attempt {
-            0 => steps.at(format_args!("journey:{}.{cycle}", journey.id)),
-            again => steps.at(format_args!("journey:{}.{cycle}~{again}", journey.id)),
-        })
+        match attempt {
+            0 => format!("journey:{}.{cycle}", journey.id),
+            again => format!("journey:{}.{cycle}~{again}", journey.id),
+        }
     }
 
     async fn run_now(
         &self,
         children: &[Child],
         which: &[usize],
-        place: Option<&Steps>,
+        attempt: usize,
         deadline: &mut Option<Instant>,
         usage: &mut Usage,
     ) -> Result<Came, Error> {
@@ -86,10 +87,11 @@ impl Trip<'_> {
         let questions = Questions::none();
         let chats = which.iter().map(|at| {
             let (child, number) = (&children[*at], *at + 1);
-            self.announce_child(child, "started", None);
+            let place = format!("{}/{number}", self.place(attempt));
+            self.announce_child(format_args!("{place}/started"), child, "started", None);
             let mut request = self.request(child, number, &token).questions(&questions);
-            if let Some(place) = place {
-                request = request.recorded(&place.at(number));
+            if let Some(steps) = &self.cast.steps {
+                request = request.recorded(&steps.at(place));
             }
             request.run()
         });
@@ -144,8 +146,14 @@ impl Trip<'_> {
         }
     }
 
-    fn announce_child(&self, child: &Child, status: &str, error: Option<&String>) {
-        self.cast.host.announce("journey.child", || {
+    fn announce_child(
+        &self,
+        place: impl fmt::Display,
+        child: &Child,
+        status: &str,
+        error: Option<&String>,
+    ) {
+        self.cast.announce(place, "journey.child", || {
             let mut data = json!({
                 "journey": self.journey.id,
                 "child": child.id,

@@ -58,11 +58,11 @@ impl Journeys {
         let Some(journey) = own.iter().find(ready) else {
             let waits: Vec<_> =
                 first.requires.iter().filter(|id| !self.cycles.contains_key(*id)).collect();
-            abort(cast, first, &format!("it requires {waits:?}, which are not over"));
+            abort(cast, message.turn, first, &format!("it requires {waits:?}, which are not over"));
             return Ok(None);
         };
         let cycle = made(journey) + 1;
-        let trip = Trip { flow, chat, cast, journey, cycle, seed };
+        let trip = Trip { flow, chat, cast, journey, cycle, seed, turn: message.turn };
         let arrived = trip.make(&message.text, &mut self.spent).await?;
         let Some(arrived) = arrived else { return Ok(None) };
         self.cycles.insert(journey.id.clone(), cycle);
@@ -71,8 +71,9 @@ impl Journeys {
 }
 
 /// Says that a journey is not made, and why.
-fn abort(cast: &Cast, journey: &Journey, reason: &str) {
-    cast.host.announce("journey.fan_out", || json!({ "journey": journey.id, "aborted": reason }));
+fn abort(cast: &Cast, turn: usize, journey: &Journey, reason: &str) {
+    let place = format_args!("journey:{}@{turn}", journey.id);
+    cast.announce(place, "journey.fan_out", || json!({ "journey": journey.id, "aborted": reason }));
 }
 
 /// One time that a journey is made.
@@ -83,6 +84,8 @@ pub(super) struct Trip<'a> {
     pub(super) journey: &'a Journey,
     pub(super) cycle: usize,
     pub(super) seed: u64,
+    /// The turn after which it is made.
+    pub(super) turn: usize,
 }
 
 /// A child that is to be made.
@@ -98,11 +101,11 @@ impl Trip<'_> {
         let (children, dropped) = match self.children(output) {
             Ok(children) => children,
             Err(reason) => {
-                abort(self.cast, self.journey, &reason);
+                abort(self.cast, self.turn, self.journey, &reason);
                 return Ok(None);
             }
         };
-        self.cast.host.announce("journey.fan_out", || {
+        self.cast.announce(self.place(0), "journey.fan_out", || {
             let of = |child: &Child| json!({ "child": child.id, "workflow": child.flow.name() });
             let children: Vec<_> = children.iter().map(of).collect();
             let mut data =
@@ -230,7 +233,7 @@ impl Trip<'_> {
             Error::orchestration(message).because(error)
         })?;
         let succeeded = results.iter().filter(|child| child.is_ok()).count();
-        self.cast.host.announce("journey.fan_in", || {
+        self.cast.announce(self.place(0), "journey.fan_in", || {
             json!({
                 "journey": self.journey.id,
                 "cycle": self.cycle,
@@ -262,7 +265,9 @@ impl Trip<'_> {
              again (retry), or stop (fail)?"
         );
         for _ in 0..3 {
-            user.announce("select_speaker", || json!({ "agent": "user", "reason": question }));
+            let place = self.cast.place_of_person();
+            let about = || json!({ "agent": "user", "reason": question });
+            self.cast.announce_of(user, place, "select_speaker", about);
             let request = user.request(question.as_str()).in_chat(self.chat);
             let report = self.cast.of_person(request).run().await;
             if self.cast.token.is_cancelled() {

@@ -1,7 +1,7 @@
 //! From lifecycle tools to entries of chains.
 
 use super::function::POINTS;
-use super::platform::{Clocks, Line};
+use super::platform::{ChatClock, Line};
 use super::runner::Runner;
 use super::work::Work;
 use super::{LifecycleTool, Run, Trigger, USER};
@@ -11,6 +11,7 @@ use tenure_cards::build::{AttachHosts, Attached, AttachedEntry, HookCatalog};
 use tenure_cards::diagnostic::{Code, Diagnostic};
 use tenure_cards::hook::{Condition, Declared};
 use tenure_cards::source::{Source, Span};
+use tenure_cards::trust::CommandChecks;
 use tenure_core::hook::{AgentLifecycle, Origin, Policy, Registration};
 use tenure_hosts::{CommandLifecycleTool, Environment, PythonHost, Role};
 
@@ -29,6 +30,8 @@ pub struct Hosts<'a> {
     pub environment: &'a Environment,
     /// Hooks and functions in Rust by name.
     pub catalog: &'a HookCatalog,
+    /// Says of commands whether they may be started. None: all may.
+    pub commands: Option<&'a CommandChecks>,
 }
 
 impl<'a> Hosts<'a> {
@@ -38,13 +41,14 @@ impl<'a> Hosts<'a> {
         environment: &'a Environment,
         catalog: &'a HookCatalog,
     ) -> Self {
-        Self { python, environment, catalog }
+        Self { python, environment, catalog, commands: None }
     }
 }
 
 impl<'a> From<&AttachHosts<'a>> for Hosts<'a> {
     fn from(hosts: &AttachHosts<'a>) -> Self {
-        Self::new(hosts.python, hosts.environment, hosts.catalog)
+        let commands = Some(hosts.commands);
+        Self { commands, ..Self::new(hosts.python, hosts.environment, hosts.catalog) }
     }
 }
 
@@ -68,20 +72,12 @@ fn attached(tools: &[LifecycleTool], hosts: Hosts<'_>, agent: Option<&str>) -> A
         Some(agent) => !tool.trigger.is_of_chat() && tool.concerns(agent),
     };
     let concerned: Vec<_> = tools.iter().filter(concerns).collect();
-    with_clocks(&concerned, hosts, agent, &Clocks::of(&concerned))
-}
-
-fn with_clocks(
-    concerned: &[&LifecycleTool],
-    hosts: Hosts<'_>,
-    agent: Option<&str>,
-    clocks: &Clocks,
-) -> Attached {
+    let clock = ChatClock::of(&concerned);
     let ends = concerned.iter().rev().filter(|tool| tool.trigger.is_end());
     let begins = concerned.iter().filter(|tool| !tool.trigger.is_end());
     let mut made = Attached::new();
     for tool in ends.chain(begins) {
-        match registration(tool, hosts, clocks) {
+        match registration(tool, hosts, clock) {
             Ok(registration) => {
                 made.python |= matches!(tool.run, Run::Python(_));
                 let registration = match agent {
@@ -91,7 +87,8 @@ fn with_clocks(
                 };
                 let mut entry = AttachedEntry::new(tool.entry_name(), registration, tool.runs())
                     .when(tool.when.as_deref().map(str::to_owned))
-                    .retries(tool.retries);
+                    .retries(tool.retries)
+                    .description(tool.description.clone());
                 if let Some(declared) = &tool.declared {
                     entry = entry.declared(&**declared);
                 }
@@ -100,7 +97,7 @@ fn with_clocks(
             Err(problem) => made.problems.push(problem),
         }
     }
-    made.ends = ends_together(concerned);
+    made.ends = ends_together(&concerned);
     made
 }
 
@@ -116,7 +113,7 @@ fn ends_together(tools: &[&LifecycleTool]) -> Option<Duration> {
 fn registration(
     tool: &LifecycleTool,
     hosts: Hosts<'_>,
-    clocks: &Clocks,
+    clock: ChatClock,
 ) -> Result<Registration, Diagnostic> {
     let name: Arc<str> = tool.entry_name().into();
     let work = |work: Work| Registration::shared(Arc::new(work));
@@ -124,15 +121,18 @@ fn registration(
         Run::Python(function) => {
             let own = hosts.python.lifecycle_tool(function.clone()).named(name.clone());
             work(match (tool.origin, tool.trigger) {
-                (Origin::Platform, Trigger::BeforeChat) => Work::Begins(own, clocks.clone()),
+                (Origin::Platform, Trigger::BeforeChat) => Work::Begins(own, clock),
                 _ => Work::Python(own),
             })
         }
         Run::Command { argv, dir } => {
-            let own = CommandLifecycleTool::new(argv.clone(), dir, hosts.environment.clone());
+            let mut own = CommandLifecycleTool::new(argv.clone(), dir, hosts.environment.clone());
+            if let Some(commands) = hosts.commands {
+                own = own.checked_by(commands.check_argv(argv, dir, &tool.writes));
+            }
             work(Work::Command(own.named(name.clone())))
         }
-        Run::Platform => work(Work::Platform(Line::new(name.clone(), clocks.clone()))),
+        Run::Platform => work(Work::Platform(Line::new(name.clone(), clock))),
         Run::Use { name, with } => {
             let registered = hosts.catalog.hook(name, with);
             registered.map_err(|why| problem(tool, Code::UnknownUse, why))?
@@ -209,9 +209,9 @@ mod tests {
     use tenure_models::{Passthrough, Silent};
 
     /// Whichever of the platform's two is the project's own: the line at the end says how long the
-    /// chat took, and nothing of the chat stays.
+    /// chat took, and without that line no moment is kept.
     #[tokio::test]
-    async fn the_clock_of_a_chat_is_kept_until_its_end_and_no_longer() {
+    async fn the_begin_of_a_chat_is_kept_if_the_line_at_its_end_asks_for_it() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let python = PythonHost::new(PythonConfig {
             interpreter: Interpreter::find(dir.path()).expect("there is a Python"),
@@ -219,6 +219,7 @@ mod tests {
             dir: dir.path().to_owned(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         });
         let text = "import time\ndef log_workflow_start():\n    time.sleep(0.3)\n\
                     def log_workflow_completion():\n    pass\n";
@@ -233,22 +234,21 @@ mod tests {
         let (environment, catalog) = (Environment::new(), HookCatalog::new());
         for replaced in [None, Some("log_workflow_start"), Some("log_workflow_completion")] {
             let tools = platform_defaults(|name| (replaced == Some(name)).then(|| own(name)));
-            let tools: Vec<_> = tools.iter().collect();
-            let clocks = Clocks::of(&tools);
             let hosts = Hosts::new(&python, &environment, &catalog);
             let mut host = Agent::builder("lab.workflow").model(Silent::new());
-            for entry in with_clocks(&tools, hosts, None, &clocks).entries {
+            for entry in of_chat(&tools, hosts).entries {
                 host = host.with_lifecycle(entry.registration);
             }
-            let during: Arc<Mutex<Vec<usize>>> = Arc::default();
-            let (seen, looked) = (during.clone(), clocks.clone());
-            let spy = tenure_core::hook::before_agent(move |_, _| {
-                seen.lock().expect("nobody panicked").push(looked.len());
-                Box::pin(async { Ok(tenure_core::hook::Flow::Continue) })
+            let kept: Arc<Mutex<Vec<usize>>> = Arc::default();
+            let seen = kept.clone();
+            let spy = tenure_core::hook::after_chat(move |cx, _| {
+                seen.lock().expect("nobody panicked").push(cx.state_values().len());
+                Box::pin(async { Ok(()) })
             });
+            let host = host.with_lifecycle(spy);
             let bus = tenure_core::event::EventBus::new();
             let mut events = bus.subscribe(1000);
-            let agent = Agent::builder("a").model(Passthrough::new()).with_lifecycle(spy);
+            let agent = Agent::builder("a").model(Passthrough::new());
             let flow = Flow::builder("lab")
                 .host(host.events(&bus).blueprint().expect("it is complete"))
                 .agent(agent.blueprint().expect("it is complete"))
@@ -258,9 +258,8 @@ mod tests {
                 .build();
             flow.expect("it is complete").run("hello").await;
             let is_asked = replaced != Some("log_workflow_completion");
-            let during = during.lock().expect("nobody panicked").clone();
-            assert_eq!(during, [usize::from(is_asked)], "{replaced:?}");
-            assert_eq!(clocks.len(), 0, "{replaced:?}");
+            let kept = kept.lock().expect("nobody panicked").clone();
+            assert_eq!(kept, [usize::from(is_asked)], "{replaced:?}");
             let mut durations = Vec::new();
             while let Some(tenure_core::event::Received::Event(event)) = events.try_recv() {
                 if let tenure_core::event::EventKind::Log { line, .. } = &event.kind
@@ -302,6 +301,7 @@ mod tests {
             dir: dir.path().to_owned(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         });
         let environment = Environment::new();
         let hosts = Hosts::new(&python, &environment, &catalog);

@@ -29,7 +29,7 @@ impl<'a> Begun<'a> {
 
     /// What every event of the call says.
     fn payload(&self, status: &str) -> Value {
-        let LifecycleTool { trigger, agent, file, function, name, .. } = self.tool;
+        let LifecycleTool { trigger, agent, file, function, name, description, .. } = self.tool;
         let mut payload = json!({
             "tool": name,
             "trigger": trigger,
@@ -38,6 +38,9 @@ impl<'a> Begun<'a> {
             "file": Some(file).filter(|file| !file.is_empty()),
             "status": status,
         });
+        if let Some(description) = description {
+            payload["description"] = (&**description).into();
+        }
         // A tool of the workflow's may have the same name.
         if self.tool.origin == Origin::Platform {
             payload["origin"] = "platform".into();
@@ -48,9 +51,26 @@ impl<'a> Begun<'a> {
         payload
     }
 
+    /// The function's own time, its repetitions included. What came before it began is not its own:
+    /// the start of Python, the import of its module, the queue before its thread.
+    fn took(&self) -> Duration {
+        self.since.elapsed().saturating_sub(self.cx.time_off())
+    }
+
+    /// The function as the log names it, with what it is for in one line.
+    fn described(&self) -> String {
+        match &self.tool.description {
+            Some(description) => {
+                let words: Vec<_> = description.split_whitespace().collect();
+                format!("{} ({})", self.tool.function, words.join(" "))
+            }
+            None => self.tool.function.to_string(),
+        }
+    }
+
     fn over(&self, status: &str) -> Value {
         let mut payload = self.payload(status);
-        let millis = self.since.elapsed().as_secs_f64() * 1000.0;
+        let millis = self.took().as_secs_f64() * 1000.0;
         payload["elapsed_ms"] = ((millis * 1000.0).round() / 1000.0).into();
         payload
     }
@@ -60,7 +80,7 @@ impl<'a> Begun<'a> {
         self.is_over = true;
         // The platform's own is a line of the log already.
         if !result.is_null() && !matches!(self.tool.run, Run::Platform) {
-            let line = format!("{} returned {result}", self.tool.function);
+            let line = format!("{} returned {result}", self.described());
             self.cx.log(self.name, LogStream::Host, &line);
         }
         self.cx.announce("lifecycle.tool_result", || {
@@ -87,6 +107,13 @@ impl<'a> Begun<'a> {
         self.announce_failure(status, &error.to_string(), traceback);
     }
 
+    /// It was left with its chat, which goes on later and calls it again.
+    fn paused(&self) {
+        let line = format!("{} is paused with its chat", self.described());
+        self.cx.log(self.name, LogStream::Host, &line);
+        self.cx.announce("lifecycle.tool_paused", || self.over("paused"));
+    }
+
     /// Why it was cut off: its own time was up, or that of what it belongs to.
     fn cut_off(&self, is_late: bool) -> String {
         let own = match (self.tool.timeout, self.tool.trigger.is_end()) {
@@ -94,7 +121,7 @@ impl<'a> Begun<'a> {
             (None, true) => Duration::from_secs(5),
             (None, false) => Duration::from_secs(30),
         };
-        let took = self.since.elapsed();
+        let took = self.took();
         match took >= own {
             true => format!("no answer within {own:?}"),
             false if is_late => "the time of the turn was up".to_owned(),
@@ -104,8 +131,9 @@ impl<'a> Begun<'a> {
 
     fn announce_failure(&self, status: &str, error: &str, traceback: Option<&str>) {
         let (trigger, agent) = (self.tool.trigger.as_str(), self.cx.agent_name());
-        tracing::warn!(agent, trigger, tool = self.name, status, traceback, "{error}");
-        let line = format!("{} failed: {error}", self.tool.function);
+        let description = self.tool.description.as_deref();
+        tracing::warn!(agent, trigger, tool = self.name, description, status, traceback, "{error}");
+        let line = format!("{} failed: {error}", self.described());
         self.cx.log(self.name, LogStream::Host, &line);
         self.cx.announce("lifecycle.tool_error", || {
             let mut payload = self.over(status);
@@ -123,9 +151,15 @@ impl Drop for Begun<'_> {
         if self.is_over {
             return;
         }
+        if self.cx.is_left() {
+            self.paused();
+            return;
+        }
         let is_late = self.cx.deadline().is_some_and(|at| at <= std::time::Instant::now());
         let (status, error) = if std::thread::panicking() {
             ("crashed", "it panicked".to_owned())
+        } else if self.cx.is_expired() {
+            ("timed_out", "the time of the chat was up".to_owned())
         } else if self.cx.is_cancelled() && !is_late {
             ("cancelled", "the chat was cancelled".to_owned())
         } else {

@@ -1,11 +1,11 @@
 //! The platform's own lifecycle tools: a line when a chat begins, and one when it is over.
 
 use super::{LifecycleCall, LifecycleTool, Run, Trigger};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tenure_core::InstanceId;
+use tenure_core::context::Cx;
 use tenure_core::event::LogStream;
 use tenure_core::hook::Origin;
 use tenure_hosts::PythonFunction;
@@ -41,56 +41,87 @@ pub fn platform_defaults(
     DEFAULTS.into_iter().map(tool).collect()
 }
 
-/// When the chats began that go on, by the agent that stands for each. The platform's own line at the
-/// end says how long one took, also if the project has its own at the begin; if nobody asks at the
-/// end, nothing is kept.
-#[derive(Clone, Default)]
-pub(super) struct Clocks {
+/// The state of the agent that stands for a chat which holds when it began.
+const BEGAN: &str = "_chat_began";
+
+/// Keeps when a chat began, for the platform's own line at its end: also if the project has its own at
+/// the begin. Nothing is kept where no line asks for it.
+///
+/// The moment is state of the agent that stands for the chat, and so it is on record with the first
+/// `before_chat`: a chat that goes on in another process began in its first life.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChatClock {
     is_asked: bool,
-    since: Arc<Mutex<BTreeMap<InstanceId, Instant>>>,
 }
 
-impl Clocks {
-    /// For chats that these tools are called in.
+impl ChatClock {
+    /// The clock of chats that these tools are called in.
     pub(super) fn of(tools: &[&LifecycleTool]) -> Self {
         let asks = |tool: &&LifecycleTool| {
             tool.trigger == Trigger::AfterChat && matches!(tool.run, Run::Platform)
         };
-        Self { is_asked: tools.iter().any(asks), ..Self::default() }
+        Self { is_asked: tools.iter().any(asks) }
     }
 
-    /// A chat begins.
-    pub(super) fn begin(&self, id: InstanceId) {
-        if self.is_asked {
-            self.all().insert(id, Instant::now());
+    /// A chat begins, unless it has begun before.
+    pub(super) fn begin(self, cx: &Cx<'_>) {
+        if self.is_asked && cx.state(BEGAN).is_none() {
+            // Only an agent that is terminated has no state, and then there is no chat.
+            let _ = cx.keep_state(BEGAN, Began::now());
         }
     }
 
-    /// A chat is over: how long it took, if its begin was seen.
-    fn end(&self, id: InstanceId) -> Option<Duration> {
-        self.all().remove(&id).map(|since| since.elapsed())
+    /// Returns how long a chat took, if its begin was kept.
+    fn end(self, cx: &Cx<'_>) -> Option<Duration> {
+        cx.state_as::<Began>(BEGAN).ok().flatten().map(|began| began.elapsed())
+    }
+}
+
+/// The moment at which a chat began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Began {
+    unix_ms: u64,
+    /// In the process where it began: the clock on the wall may be set while it goes on.
+    #[serde(skip)]
+    here: Option<Instant>,
+}
+
+impl Began {
+    fn now() -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        Self { unix_ms, here: Some(Instant::now()) }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<InstanceId, Instant>> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The time since then. In a later life of the run the clock on the wall tells it, and the time
+    /// between the lives is part of it.
+    fn elapsed(&self) -> Duration {
+        match self.here {
+            Some(here) => here.elapsed(),
+            None => {
+                let began = Duration::from_millis(self.unix_ms);
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+                now.unwrap_or_default().saturating_sub(began)
+            }
+        }
     }
+}
 
-    /// How many chats go on.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.all().len()
+impl From<Began> for Value {
+    fn from(began: Began) -> Self {
+        json!({ "unix_ms": began.unix_ms })
     }
 }
 
 /// Logs the line of a chat's begin or end.
 pub(super) struct Line {
     name: Arc<str>,
-    clocks: Clocks,
+    clock: ChatClock,
 }
 
 impl Line {
-    pub(super) fn new(name: Arc<str>, clocks: Clocks) -> Self {
-        Self { name, clocks }
+    pub(super) fn new(name: Arc<str>, clock: ChatClock) -> Self {
+        Self { name, clock }
     }
 
     /// `is_paused` says of a chat that is over that it waits for a person who is not there.
@@ -105,10 +136,10 @@ impl Line {
         };
         let (workflow, chat) = (text("workflow_name"), text("chat_id"));
         let timestamp = timestamp(SystemTime::now());
-        let id = call.cx().instance_id();
+        let cx = call.cx();
         let (line, result) = match call.outcome() {
             None => {
-                self.clocks.begin(id);
+                self.clock.begin(cx);
                 let (user, app) = (text("user_id"), text("app_id"));
                 let line = format!(
                     "🚀 Workflow Initialized | workflow={workflow} | chat={chat} | user={user} | \
@@ -117,9 +148,9 @@ impl Line {
                 (line, Value::Null)
             }
             Some(outcome) => {
-                let took = match self.clocks.end(id) {
-                    // It began in another process.
-                    None if call.cx().resumed() => None,
+                let took = match self.clock.end(cx) {
+                    // It began in another process, which kept no moment.
+                    None if cx.resumed() => None,
                     took => Some(took.unwrap_or_default().as_secs_f64()),
                 };
                 let duration = took.map_or_else(|| "-".to_owned(), |took| format!("{took:.2}s"));
@@ -135,7 +166,7 @@ impl Line {
                 (line, json!({ "duration_s": took.map(|took| (took * 100.0).round() / 100.0) }))
             }
         };
-        call.cx().log(&self.name, LogStream::Host, &line);
+        cx.log(&self.name, LogStream::Host, &line);
         result
     }
 }

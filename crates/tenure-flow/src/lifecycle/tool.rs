@@ -120,7 +120,7 @@ pub struct LifecycleTool {
     pub run: Run,
     /// The name that events, reports and order constraints know it by; unique in the workflow.
     pub name: Arc<str>,
-    /// What it is for.
+    /// Its purpose, as events, the log and `explain` say it.
     pub description: Option<Arc<str>>,
     /// What a failure means; none means `continue`. An end is always continued.
     pub policy: Option<Policy>,
@@ -136,6 +136,8 @@ pub struct LifecycleTool {
     /// Whether it is called again when a run goes on in another process: for a tool at a begin that
     /// makes something which does not outlive its process, a connection for one.
     pub again_on_resume: bool,
+    /// The files that its command is declared to write, absolute: what is in them does not count when it is started.
+    pub writes: Vec<PathBuf>,
     /// The tools of the same trigger that it stands before.
     pub before: Vec<Arc<str>>,
     /// The tools of the same trigger that it stands after.
@@ -181,6 +183,7 @@ impl LifecycleTool {
             backoff: None,
             when: None,
             again_on_resume: false,
+            writes: Vec::new(),
             before: Vec::new(),
             after: Vec::new(),
             order: 0,

@@ -2,7 +2,7 @@
 
 use super::LifecycleCall;
 use super::function::POINTS;
-use super::platform::{Clocks, Line};
+use super::platform::{ChatClock, Line};
 use crate::people::WaitsForPerson;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(super) async fn with_result<T>(call: impl Future<Output = T>) -> (T, Value) 
 pub(super) enum Work {
     Python(PythonLifecycleTool),
     /// The project's own in place of the platform's at the begin of a chat.
-    Begins(PythonLifecycleTool, Clocks),
+    Begins(PythonLifecycleTool, ChatClock),
     Command(CommandLifecycleTool),
     Platform(Line),
 }
@@ -46,8 +46,8 @@ impl Work {
     async fn call(&self, call: LifecycleCall<'_>) -> Result<(), HookError> {
         give(match self {
             Self::Python(tool) => tool.call(&call).await?,
-            Self::Begins(tool, clocks) => {
-                clocks.begin(call.cx().instance_id());
+            Self::Begins(tool, clock) => {
+                clock.begin(call.cx());
                 tool.call(&call).await?
             }
             Self::Command(tool) => tool.call(&call).await?,

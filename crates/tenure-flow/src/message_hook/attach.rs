@@ -64,6 +64,7 @@ fn entry(declared: &MessageHook, agent: &str, python: &PythonHost) -> AttachedEn
     let file = declared.function.file.path().file_name().unwrap_or_default().to_string_lossy();
     let runs = format!("{file}:{}", declared.function.name);
     let entry = AttachedEntry::new(name, registration, runs);
+    let entry = entry.description(declared.description.clone());
     match &declared.declared {
         Some(place) => entry.declared(&**place),
         None => entry,

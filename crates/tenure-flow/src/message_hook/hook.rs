@@ -82,6 +82,8 @@ pub struct MessageHook {
     pub function: PythonFunction,
     /// The name that events and reports know it by; unique in the workflow.
     pub name: Arc<str>,
+    /// Its purpose, as `explain` says it.
+    pub description: Option<Arc<str>>,
     /// What a failure means; none means `abort`.
     pub policy: Option<Policy>,
     /// The most time that a call may take; none means 30 s.
@@ -102,6 +104,7 @@ impl MessageHook {
             agent: None,
             function,
             name,
+            description: None,
             policy: None,
             timeout: None,
             again_on_resume: false,

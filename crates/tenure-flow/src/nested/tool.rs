@@ -10,10 +10,10 @@ use futures_util::future::{Either, select};
 use serde_json::{Value, json};
 use std::pin::pin;
 use std::time::Duration;
-use tenure_core::CancelToken;
 use tenure_core::context::{ExecutionContext, ToolCx};
 use tenure_core::message::ToolStatus;
 use tenure_core::tool::{Tool, ToolError, ToolOutput, ToolSpec};
+use tenure_core::{CancelToken, Outcome};
 
 /// Runs a chat of a flow. The call is over when the chat is.
 pub(super) struct FlowTool {
@@ -69,7 +69,8 @@ impl FlowTool {
                 }
             }
         }
-        with_cancel(pin!(Self::follow(cx, request)), cx.cancelled(), || token.cancel()).await
+        let cancel = || token.cancel_for(cx.cancel_cause().unwrap_or_default());
+        with_cancel(pin!(Self::follow(cx, request)), cx.cancelled(), cancel).await
     }
 
     /// Runs the chat. While it waits for a person, so does the call: its time stands still, and the
@@ -104,6 +105,11 @@ impl FlowTool {
     }
 }
 
+/// Whether a chat came to no end of its own.
+fn is_cut_off(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Cancelled | Outcome::TimedOut)
+}
+
 #[async_trait]
 impl Tool for FlowTool {
     fn spec(&self) -> ToolSpec {
@@ -129,7 +135,7 @@ impl Tool for FlowTool {
                 self.hand_out(&cx, &report)?;
                 Ok(ToolOutput::text(report.output))
             }
-            ChatStatus::Cancelled if cx.is_cancelled() => {
+            _ if cx.is_cancelled() && is_cut_off(report.outcome) => {
                 let content = "the workflow was cancelled".to_owned();
                 Ok(ToolOutput { content, status: ToolStatus::Cancelled })
             }

@@ -1,6 +1,7 @@
 //! A tool that shows something to a person, and goes on with what they answer.
 
 use super::WaitsForPerson;
+use crate::variables::{CONTEXT_CHANGED, Change};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::fmt;
@@ -50,7 +51,7 @@ pub struct UiTool {
 }
 
 /// Called with what a person answered, before the function is.
-type OnResponse = Arc<dyn Fn(&ToolCx<'_>, &Value) -> Result<(), Error> + Send + Sync>;
+type OnResponse = Arc<dyn Fn(&ToolCx<'_>, &Value) -> Result<Vec<Change>, Error> + Send + Sync>;
 
 impl UiTool {
     /// Asks a person before `inner` is called.
@@ -101,12 +102,13 @@ impl UiTool {
         self
     }
 
-    /// Called with every answer, before the function is: for variables that wait for it. An error
-    /// fails the call, which the model gets to read.
+    /// Called with every answer, before the function is: for variables that wait for it. What it
+    /// changed is announced. An error fails the call, which the model gets to read. In a recorded run
+    /// every life calls it, and one announces.
     #[must_use]
     pub fn on_response(
         mut self,
-        on_response: impl Fn(&ToolCx<'_>, &Value) -> Result<(), Error> + Send + Sync + 'static,
+        on_response: impl Fn(&ToolCx<'_>, &Value) -> Result<Vec<Change>, Error> + Send + Sync + 'static,
     ) -> Self {
         self.on_response = Some(Arc::new(on_response));
         self
@@ -147,6 +149,21 @@ impl UiTool {
         Err(ToolError::new(message))
     }
 
+    /// Announces an answer and what it changed, in a recorded run once over all of its lives.
+    fn announce(&self, cx: &ToolCx<'_>, response: &Value, changes: &[Change]) {
+        let tool = self.spec().name;
+        let answered = || json!({ "tool": tool, "response": response });
+        let Some(place) = cx.own_steps() else {
+            cx.announce("ui_tool.response", answered);
+            changes.iter().for_each(|change| cx.announce(CONTEXT_CHANGED, || change.data()));
+            return;
+        };
+        cx.announce_once(&place, "ui_tool.response", answered);
+        for change in changes {
+            cx.announce_once(&place.at(&change.name), CONTEXT_CHANGED, || change.data());
+        }
+    }
+
     /// An answer in words, or the JSON that a form sent. Where words are wanted, `42` is a word.
     fn read(&self, text: &str) -> Value {
         let fits = |value: &Value| self.schema.as_ref().is_none_or(|it| check(it, value).is_ok());
@@ -179,20 +196,16 @@ impl Tool for UiTool {
                 return Ok(ToolOutput::denied(reason));
             }
         };
-        let tool = self.spec().name;
-        cx.announce("ui_tool.response", || json!({ "tool": tool, "response": response }));
-        if let Some(on_response) = &self.on_response {
-            on_response(&cx, &response)?;
+        let mut given = arguments.clone();
+        if let (TakesResponse::Yes, Value::Object(fields)) = (self.takes, &mut given) {
+            fields.insert(UI_RESPONSE.to_owned(), response.clone());
         }
-        match (self.takes, arguments) {
-            (TakesResponse::Yes, Value::Object(fields)) => {
-                let mut fields = fields.clone();
-                fields.insert(UI_RESPONSE.to_owned(), response);
-                let arguments = Value::Object(fields);
-                cx.recorded(&arguments, self.inner.call(cx, &arguments)).await
-            }
-            _ => cx.recorded(arguments, self.inner.call(cx, arguments)).await,
-        }
+        let changes = match &self.on_response {
+            Some(on_response) => on_response(&cx, &response)?,
+            None => Vec::new(),
+        };
+        self.announce(&cx, &response, &changes);
+        cx.recorded(&given, self.inner.call(cx, &given)).await
     }
 
     fn cancel_grace(&self) -> Duration {

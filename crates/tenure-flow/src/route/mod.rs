@@ -30,6 +30,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tenure_core::Error;
 use tenure_core::chat::Chat;
@@ -193,6 +194,9 @@ pub struct RouteCx<'a> {
     /// What chance is made of.
     pub seed: u64,
     pub(crate) cast: &'a Cast,
+    /// The place of the decision in the chat, and how many events it has announced.
+    pub(crate) place: &'a str,
+    pub(crate) announced: AtomicUsize,
 }
 
 impl RouteCx<'_> {
@@ -213,7 +217,8 @@ impl RouteCx<'_> {
 
     /// Emits an event of the chat. What it carries is made only if somebody listens.
     pub fn announce(&self, name: &'static str, data: impl FnOnce() -> Value) {
-        self.cast.host.announce(name, data);
+        let number = self.announced.fetch_add(1, Ordering::Relaxed) + 1;
+        self.cast.announce(format_args!("{}/{number}", self.place), name, data);
     }
 
     /// Asks a helper of the flow: an agent that is no speaker, such as the one that picks them. It

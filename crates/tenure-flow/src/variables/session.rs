@@ -34,6 +34,8 @@ pub struct Session {
     pub(super) steps: Option<Steps>,
     /// How often something was to be read or written.
     calls: AtomicUsize,
+    /// How often changes were looked for.
+    occasions: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -47,7 +49,8 @@ pub(super) struct Kept {
 
 impl Session {
     pub(super) fn new(variables: Arc<Variables>, keys: RuntimeKeys, steps: Option<Steps>) -> Self {
-        Self { variables, keys, kept: Mutex::default(), steps, calls: AtomicUsize::new(0) }
+        let (kept, calls) = (Mutex::default(), AtomicUsize::new(0));
+        Self { variables, keys, kept, steps, calls, occasions: AtomicUsize::new(0) }
     }
 
     pub(super) fn keys(&self) -> &RuntimeKeys {
@@ -120,7 +123,7 @@ impl Session {
     /// whether people do not get to see the message.
     pub fn after_message(&self, chat: &Chat, agent: &str, text: &str) -> Result<bool, Error> {
         let heard = self.variables.after_message(&chat.context_variables(), agent, text)?;
-        announce(chat, &heard.changes);
+        self.announce(chat, &heard.changes);
         Ok(heard.hidden)
     }
 
@@ -216,7 +219,8 @@ impl Session {
         self.variables.follow(&names, &mut after).map_err(Error::invalid)?;
         chat.set_variables(patch);
         let after = chat.variables();
-        announce(chat, &self.variables.changes(&before, &after, &names, "data_reference"));
+        let changes = self.variables.changes(&before, &after, &names, "data_reference");
+        self.announce(chat, &changes);
         Ok(())
     }
 
@@ -315,6 +319,15 @@ impl Session {
         Ok(found.into_iter().next().map_or(Value::Null, Value::Object))
     }
 
+    fn announce(&self, chat: &Chat, changes: &[Change]) {
+        // Counted also where nothing has changed: the same in every life of a run.
+        let occasion = self.occasions.fetch_add(1, Ordering::Relaxed) + 1;
+        for change in changes {
+            let place = format_args!("change:{occasion}:{}", change.name);
+            chat.announce_once(place, CONTEXT_CHANGED, || change.data());
+        }
+    }
+
     pub(super) fn database(&self, variable: &str, name: &str) -> Result<&Arc<dyn Database>, Error> {
         self.variables.databases.get(name).ok_or_else(|| {
             Error::invalid(format!(
@@ -327,12 +340,6 @@ impl Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("chat", &self.keys.chat_id).finish_non_exhaustive()
-    }
-}
-
-fn announce(chat: &Chat, changes: &[Change]) {
-    for change in changes {
-        chat.announce(CONTEXT_CHANGED, || change.data());
     }
 }
 

@@ -114,19 +114,16 @@ impl Variables {
         self.write(variables, patch, &format!("ui_response {tool}"))
     }
 
-    /// What a UI tool does with an answer: [`Variables::after_ui_response`], announced.
+    /// What a UI tool does with an answer: [`Variables::after_ui_response`]. The tool announces the
+    /// changes.
     pub fn ui_response(
         self: &Arc<Self>,
         tool: impl Into<String>,
-    ) -> impl Fn(&ToolCx<'_>, &Value) -> Result<(), Error> + Send + Sync + 'static {
+    ) -> impl Fn(&ToolCx<'_>, &Value) -> Result<Vec<Change>, Error> + Send + Sync + 'static {
         let (all, tool) = (self.clone(), tool.into());
-        move |cx, response| {
-            if let Some(variables) = cx.chat_variables() {
-                for change in all.after_ui_response(&variables, &tool, response)? {
-                    cx.announce(CONTEXT_CHANGED, || change.data());
-                }
-            }
-            Ok(())
+        move |cx, response| match cx.chat_variables() {
+            Some(variables) => all.after_ui_response(&variables, &tool, response),
+            None => Ok(Vec::new()),
         }
     }
 

@@ -9,7 +9,7 @@ use tenure_core::chat::ChatEnd;
 use tenure_core::context::{ChatCx, InstanceCx};
 use tenure_core::hook::{AgentLifecycle, Flow as Go, HookError, Point, Points};
 use tenure_core::model::ModelErrorKind;
-use tenure_core::{CancelToken, Error};
+use tenure_core::{CancelCause, CancelToken, Error, Outcome};
 use tenure_flow::contract::{ErrorStrategy, Stage};
 use tenure_flow::route::{RouteCx, Router, RoutingDecision};
 use tenure_flow::{ChatReport, ChatStatus, Flow};
@@ -20,10 +20,14 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Runs a chat, cancels it after two seconds of its time, and says how long it took then.
 async fn cancelled(flow: &Flow) -> (ChatReport, Duration) {
+    stopped(flow, CancelToken::cancel).await
+}
+
+async fn stopped(flow: &Flow, stop: fn(&CancelToken)) -> (ChatReport, Duration) {
     let token = CancelToken::new();
     let cancel = async {
         tokio::time::sleep(SOON).await;
-        token.cancel();
+        stop(&token);
         Instant::now()
     };
     let chat = async {
@@ -80,6 +84,18 @@ impl Router for Undecided {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_a_chat_at_once_wherever_it_stands() {
+    let cancelled = (ChatStatus::Cancelled, Stage::Cancelled, Outcome::Cancelled);
+    wherever_it_stands(CancelToken::cancel, cancelled).await;
+}
+
+/// The same, and every end sees that it was the time, and nobody's wish.
+#[tokio::test(start_paused = true)]
+async fn a_chat_whose_time_is_up_has_timed_out_wherever_it_stands() {
+    let late = (ChatStatus::Failed, Stage::Failed, Outcome::TimedOut);
+    wherever_it_stands(|token| token.cancel_for(CancelCause::TimeIsUp), late).await;
+}
+
+async fn wherever_it_stands(stop: fn(&CancelToken), end: (ChatStatus, Stage, Outcome)) {
     for place in
         ["start", "before_chat", "turn", "route", "consult", "ask", "backoff", "after_chat"]
     {
@@ -110,17 +126,26 @@ async fn a_cancel_ends_a_chat_at_once_wherever_it_stands() {
                 .with_lifecycle(Waits(Point::AfterChat))
                 .router(Plan::new(["a"])),
         };
-        let (report, took) = cancelled(&flow.build().expect("a flow")).await;
+        let (report, took) = stopped(&flow.build().expect("a flow"), stop).await;
         assert!(took < Duration::from_millis(10), "{place}: {took:?}");
         let notes = spy.notes();
         // What was over is over: a cancel in the ends changes nothing but that nobody waits.
         let status = match place {
             "after_chat" => ChatStatus::Completed,
-            _ => ChatStatus::Cancelled,
+            _ => end.0,
         };
         assert_eq!(report.status, status, "{place}: {:?}", report.error);
-        if status == ChatStatus::Cancelled {
-            assert_eq!(report.stage, Stage::Cancelled, "{place}");
+        if place != "after_chat" {
+            assert_eq!((report.stage, report.outcome), (end.1, end.2), "{place}");
+        }
+        // Turns that had failed before have, and what was over is over.
+        let is_cut = |note: &&String| match place {
+            "after_chat" => false,
+            "backoff" => note.starts_with("after_chat"),
+            _ => note.starts_with("after_"),
+        };
+        for note in notes.iter().filter(is_cut) {
+            assert!(note.ends_with(end.2.as_str()), "{place}: {note}");
         }
         assert_eq!(spy.count("start"), spy.count("shutdown"), "{place}: {notes:?}");
         assert_eq!(spy.count("before_agent"), spy.count("after_agent"), "{place}: {notes:?}");

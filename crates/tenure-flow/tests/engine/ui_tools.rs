@@ -108,7 +108,8 @@ async fn the_answer_is_an_argument_of_the_function() {
 async fn a_function_that_takes_no_answer_gets_none_and_variables_do() {
     let tool = tool().takes_response(TakesResponse::No).on_response(|cx, response| {
         let variables = cx.chat_variables().expect("it is part of a chat");
-        variables.set("approved", response["ok"].clone())
+        variables.set("approved", response["ok"].clone())?;
+        Ok(Vec::new())
     });
     let asked = asked(tool, &[respond(r#"{"ok":true}"#)], true).await;
     assert_eq!(asked.result, r#"{"plan":"p"}"#);

@@ -48,6 +48,7 @@ async fn example_1_logs_the_start_of_the_workflow_and_leaves_its_time_behind() {
             "agent": null,
             "function": "log_workflow_start",
             "file": "workflow_logger.py",
+            "description": "Log workflow initialization for observability",
             "status": "success",
             "result": null,
         })]
@@ -78,6 +79,7 @@ async fn example_2_keeps_the_pool_alive_from_the_hook_to_the_tool_to_the_hook() 
                 "agent": "DataProcessorAgent",
                 "function": "allocate_data_resources",
                 "file": "setup_data_context.py",
+                "description": "Allocate database connections before DataProcessorAgent",
                 "status": "success",
                 "result": { "status": "allocated", "pool_size": 3 },
             }),
@@ -88,6 +90,7 @@ async fn example_2_keeps_the_pool_alive_from_the_hook_to_the_tool_to_the_hook() 
                 "agent": "DataProcessorAgent",
                 "function": "release_data_resources",
                 "file": "cleanup_data_context.py",
+                "description": "Release database connections after DataProcessorAgent",
                 "status": "success",
                 "result": { "status": "released" },
             }),

@@ -3,6 +3,7 @@
 use crate::lifecycle::support::{Lab, Seen, calls, first, logged};
 use serde_json::json;
 use tenure_core::ask::{Answer, Asker, PendingAsk};
+use tenure_core::event::{EventKind, Received};
 use tenure_flow::ChatStatus;
 use tenure_flow::lifecycle::{Trigger, platform_defaults};
 
@@ -93,6 +94,58 @@ async fn the_events_of_a_call_have_the_payload_of_the_guide() {
     assert_eq!(both.len(), 2, "the tool of `a` runs at one turn: {both:?}");
     assert_eq!(both[1].data["result"], json!({ "outcome": "max_turns", "output": null }));
     assert_eq!(both[1].data["agent"], json!(null));
+}
+
+#[tokio::test]
+async fn what_a_tool_is_for_is_in_its_events_and_in_the_line_of_its_failure() {
+    let mut lab =
+        Lab::new("def works():\n    return 1\n\ndef fails():\n    raise ValueError('no')\n");
+    let mut works = lab.tool(Trigger::BeforeChat, "works");
+    works.description = Some("Opens the books".into());
+    let mut fails = lab.tool(Trigger::AfterAgent, "fails");
+    fails.description = Some("Closes the books".into());
+    let flow = lab.flow(&[works, fails]).max_turns(1).build().expect("a flow");
+    flow.run("hi").await;
+    let seen = lab.seen();
+    let described: Vec<_> = seen
+        .iter()
+        .filter(|seen| seen.name.starts_with("lifecycle."))
+        .map(|Seen { name, data }| (name.as_str(), data["description"].as_str().unwrap_or("-")))
+        .collect();
+    let expected = [
+        ("lifecycle.tool_call", "Opens the books"),
+        ("lifecycle.tool_result", "Opens the books"),
+        ("lifecycle.tool_call", "Closes the books"),
+        ("lifecycle.tool_error", "Closes the books"),
+    ];
+    assert_eq!(described, expected);
+    assert!(logged(&seen, "fails (Closes the books) failed: ValueError: no"), "{seen:#?}");
+    assert!(logged(&seen, "works (Opens the books) returned 1"), "{seen:#?}");
+}
+
+/// The start of Python and the import of the module take half a second here, and the function none.
+#[tokio::test]
+async fn the_time_of_a_call_begins_with_its_function() {
+    let slow = "import time\ntime.sleep(0.5)\n";
+    let lab =
+        Lab::new(&format!("{slow}\ndef quick():\n    pass\n\nasync def later():\n    pass\n"));
+    let mut events = lab.bus.subscribe(10_000);
+    let tools = [lab.tool(Trigger::BeforeChat, "quick"), lab.tool(Trigger::BeforeAgent, "later")];
+    lab.flow(&tools).build().expect("a flow").run("hi").await;
+    let mut took = Vec::new();
+    while let Some(Received::Event(event)) = events.try_recv() {
+        match &event.kind {
+            EventKind::Announced { name: "lifecycle.tool_result", data } => {
+                took.push(data["elapsed_ms"].as_f64().expect("it is a number"));
+            }
+            EventKind::HookEnded { hook, took: all, .. } if hook.starts_with("lifecycle_tools") => {
+                took.push(all.as_secs_f64() * 1000.0);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(took.len(), 6, "{took:?}");
+    assert!(took.iter().all(|millis| *millis > 0.0 && *millis < 250.0), "{took:?}");
 }
 
 #[tokio::test]

@@ -50,6 +50,7 @@ impl Lab {
             dir: dir.path().to_owned(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         };
         let bus = EventBus::new();
         let events = bus.subscribe(100_000);

@@ -6,6 +6,7 @@ use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tenure_core::ask::{Answer, PendingAsk};
+use tenure_core::event::Event;
 use tenure_core::step::{MemoryStepLog, ScopeEnd, ScopeRecord, StepKey, StepLog};
 use tenure_core::{BoxFuture, Error, RunId};
 use tokio::sync::Notify;
@@ -119,6 +120,10 @@ impl StepLog for Mortal {
     fn unended(&self, path: &str) -> Vec<ScopeRecord> {
         self.inner.unended(path)
     }
+
+    fn announce(&self, place: &str, event: Event) -> bool {
+        !self.is_dead() && self.inner.announce(place, event)
+    }
 }
 
 /// A log that keeps questions: they stand until somebody answers, in whatever life of the run.
@@ -229,6 +234,10 @@ impl StepLog for Desk {
     fn unended(&self, path: &str) -> Vec<ScopeRecord> {
         self.inner.unended(path)
     }
+
+    fn announce(&self, place: &str, event: Event) -> bool {
+        self.inner.announce(place, event)
+    }
 }
 
 /// A log of a run that is given up: what is on record is served, what is not is not done, unless it
@@ -278,5 +287,9 @@ impl StepLog for GivenUp {
 
     fn unended(&self, path: &str) -> Vec<ScopeRecord> {
         self.0.unended(path)
+    }
+
+    fn announce(&self, place: &str, event: Event) -> bool {
+        self.0.announce(place, event)
     }
 }

@@ -61,6 +61,7 @@ impl Process {
             dir: dir.to_owned(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         };
         let file = Arc::new(PythonFile::new(dir.join("tools.py"), TOOLS));
         Self { python: PythonHost::new(config), file }

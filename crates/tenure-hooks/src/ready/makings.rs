@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tenure_core::cache::Cache;
 use tenure_core::model::Model;
-use tenure_process::Environment;
+use tenure_process::{Environment, StartCheck};
 
 /// What hooks are made with, beside their options. Nothing of it is opened, reached or started while
 /// a hook is made.
@@ -47,6 +47,12 @@ pub trait Makings {
 
     /// The environment that commands run in.
     fn environment(&self) -> Environment;
+
+    /// Says before each start of a command in a folder whether it may be started: the files that it runs are
+    /// those that were checked. None, where nothing was checked.
+    fn start_check(&self, _argv: &[String], _dir: &Path) -> Option<StartCheck> {
+        None
+    }
 
     /// What the hooks of all agents share that are made together.
     fn shared(&self) -> &Shared;

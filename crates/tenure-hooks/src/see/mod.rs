@@ -7,8 +7,12 @@
 //! A run that goes on in another process passes its recorded calls once more on its way to where it
 //! stopped; they are seen again there, and counted.
 
+#[cfg(feature = "telemetry")]
+mod chats;
 mod clock;
 mod gather;
+#[cfg(feature = "telemetry")]
+mod lifecycle;
 mod log;
 #[cfg(feature = "telemetry")]
 mod metrics;

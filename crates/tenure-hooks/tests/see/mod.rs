@@ -1,5 +1,6 @@
 //! Hooks that only watch.
 
+mod lifecycle;
 mod log;
 mod metrics;
 mod receiver;

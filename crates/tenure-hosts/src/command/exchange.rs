@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_core::context::Cx;
 use tenure_core::event::LogStream;
 use tenure_core::hook::{FaultKind, HookError};
-use tenure_process::{Command, Ended, Process};
+use tenure_process::{Command, Ended, Process, StartCheck};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio_util::task::TaskTracker;
@@ -28,9 +28,14 @@ pub(super) struct Program {
     pub(super) dir: PathBuf,
     pub(super) environment: Environment,
     pub(super) tracker: TaskTracker,
+    pub(super) check: Option<StartCheck>,
 }
 
 impl Program {
+    pub(super) fn new(argv: Vec<String>, dir: PathBuf, environment: Environment) -> Self {
+        Self { argv, dir, environment, tracker: TaskTracker::new(), check: None }
+    }
+
     /// Runs the command once and returns what it wrote to its standard output.
     ///
     /// # Cancel safety
@@ -89,7 +94,8 @@ impl Program {
 
     async fn start(&self, cx: &Cx<'_>, hook: &str) -> Result<Process, HookError> {
         let not_started = |why| HookError::of_kind(FaultKind::NotStarted, why);
-        let mut command = Command::new(self.argv.clone(), &self.dir, &self.environment);
+        let mut command = Command::new(self.argv.clone(), &self.dir, &self.environment)
+            .checked_by(self.check.clone());
         for (key, value) in [
             ("TENURE_POINT", cx.hook_type().as_str()),
             ("TENURE_AGENT", cx.agent_name()),

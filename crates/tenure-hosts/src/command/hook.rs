@@ -4,7 +4,7 @@ use super::exchange::Program;
 use crate::payload::{At, Stage, encode};
 use crate::reply::{Decision, Expect, Reply, apply};
 use crate::site::Site;
-use crate::{Environment, Role};
+use crate::{Environment, Role, StartCheck};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
@@ -20,7 +20,6 @@ use tenure_core::hook::{
 use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, ExitReason, NextModel, NextTool};
-use tokio_util::task::TaskTracker;
 
 /// How often one call may ask a person.
 const MOST_ASKS: usize = 20;
@@ -38,7 +37,7 @@ const MOST_ASKS: usize = 20;
 ///
 /// | the command | the hook's fault |
 /// |---|---|
-/// | is not there, or cannot be executed | [`NotStarted`](FaultKind::NotStarted) |
+/// | is not there, cannot be executed, or does not pass its [check](CommandHook::checked_by) | [`NotStarted`](FaultKind::NotStarted) |
 /// | is ended by a signal | [`Panicked`](FaultKind::Panicked) |
 /// | exits with another code than 0 | [`Exited`](FaultKind::Exited) |
 /// | takes longer than the hook's limit | [`TimedOut`](FaultKind::TimedOut) |
@@ -76,7 +75,7 @@ impl CommandHook {
         let name = Path::new(program).file_name().and_then(|name| name.to_str());
         Self {
             name: name.unwrap_or(program).into(),
-            program: Program { argv, dir: dir.into(), environment, tracker: TaskTracker::new() },
+            program: Program::new(argv, dir.into(), environment),
             points: points.into(),
             role: Role::default(),
         }
@@ -93,6 +92,14 @@ impl CommandHook {
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Asks `check` right before each start. Its error is a fault of the kind
+    /// [`NotStarted`](FaultKind::NotStarted), so that a guard denies.
+    #[must_use]
+    pub fn checked_by(mut self, check: StartCheck) -> Self {
+        self.program.check = Some(check);
         self
     }
 

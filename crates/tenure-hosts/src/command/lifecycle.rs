@@ -1,7 +1,7 @@
 //! A command as a lifecycle tool of a workflow.
 
 use super::exchange::Program;
-use crate::{Environment, LifecycleCall};
+use crate::{Environment, LifecycleCall, StartCheck};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tenure_core::Error;
 use tenure_core::event::LogStream;
 use tenure_core::hook::{FaultKind, HookError};
-use tokio_util::task::TaskTracker;
 
 /// A command as a lifecycle tool: started for each call, with one JSON object on its standard input.
 ///
@@ -34,7 +33,7 @@ impl CommandLifecycleTool {
         let name = Path::new(program).file_name().and_then(|name| name.to_str());
         Self {
             name: name.unwrap_or(program).into(),
-            program: Program { argv, dir: dir.into(), environment, tracker: TaskTracker::new() },
+            program: Program::new(argv, dir.into(), environment),
         }
     }
 
@@ -42,6 +41,14 @@ impl CommandLifecycleTool {
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Asks `check` right before each start. Its error is a fault of the kind
+    /// [`NotStarted`](FaultKind::NotStarted).
+    #[must_use]
+    pub fn checked_by(mut self, check: StartCheck) -> Self {
+        self.program.check = Some(check);
         self
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_process::StartCheck;
 
 /// A tool server: how it is reached, and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,31 +28,6 @@ pub struct McpServer {
     pub(super) check: Option<StartCheck>,
 }
 
-/// Says whether a process may be started.
-#[derive(Clone)]
-pub(super) struct StartCheck(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
-
-impl StartCheck {
-    /// Why not, if it may not.
-    pub(super) fn run(&self) -> Result<(), String> {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for StartCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StartCheck")
-    }
-}
-
-impl PartialEq for StartCheck {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for StartCheck {}
-
 impl McpServer {
     /// A server with the usual limits.
     pub fn new(name: impl Into<Arc<str>>, transport: McpTransport) -> Self {
@@ -67,15 +43,11 @@ impl McpServer {
     }
 
     /// Asks `check` before each start of its process, also before those that follow when it has
-    /// died. The error says why it must not be started, and is what the status shows. It may read
-    /// files: it is called where that keeps nobody waiting. A server at an address is not started,
-    /// and so not checked.
+    /// died. Its error is what the status shows. A server at an address is not started, and so not
+    /// checked.
     #[must_use]
-    pub fn checked_by(
-        mut self,
-        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
-    ) -> Self {
-        self.check = Some(StartCheck(Arc::new(check)));
+    pub fn checked_by(mut self, check: StartCheck) -> Self {
+        self.check = Some(check);
         self
     }
 }

@@ -83,9 +83,8 @@ async fn open(
 ) -> Result<Connection, NoConnection> {
     match &server.config.transport {
         McpTransport::Stdio { command, env, dir } => {
-            if let Some(check) = server.config.check.clone() {
-                let checked = server.tracker.spawn_blocking(move || check.run()).await;
-                checked.map_err(|error| format!("it could not be checked: {error}"))??;
+            if let Some(check) = &server.config.check {
+                check.run().await?;
             }
             let (child, output, input) = Child::start(server, command, env, dir)?;
             let pipes = Pipes::new(server.clone(), output, input);

@@ -6,9 +6,10 @@
 use super::worker::Decided;
 use crate::payload::{At, ConfigPart};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use tenure_core::agent::AgentConfig;
 use tenure_core::context::{Cx, ExecutionContext};
 use tenure_core::hook::Point;
 use tenure_core::phase::{AgentState, Phase};
@@ -120,12 +121,24 @@ fn brief<'a>(cx: &'a Cx<'_>, at: &'a At<'_>, decided: &'a Decided) -> Brief<'a> 
     }
 }
 
-/// What stays the same in the life of an instance.
+/// Writes what stays the same in the life of an instance, which a worker is told once for each of its threads.
 pub(super) fn about(cx: &Cx<'_>) -> Value {
     json!({
         "name": cx.agent_name(),
         "instance_id": cx.instance_id(),
         "family_id": cx.family_id(),
-        "config": ConfigPart::of(cx.config()),
+        "config": config(cx.config()),
     })
+}
+
+/// The declaration of an agent, and over it what counts: templates are rendered, and defaults filled in.
+fn config(config: &AgentConfig) -> Map<String, Value> {
+    let mut fields = config.declaration.as_deref().cloned().unwrap_or_default();
+    if !config.lifecycle_hooks.is_empty() {
+        fields.insert("lifecycle_hooks".to_owned(), json!(config.lifecycle_hooks));
+    }
+    if let Value::Object(counts) = json!(ConfigPart::of(config)) {
+        fields.extend(counts);
+    }
+    fields
 }

@@ -1,7 +1,7 @@
 //! Frames: a length in four bytes, little end first, and then JSON.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -18,16 +18,35 @@ const CHUNK: usize = 64 << 10;
 /// What was heard of a worker.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// The call of this number has ended, and had nothing to say. Most end so.
-    End(u64),
+    /// The call of this number has ended as most do.
+    End(u64, Ending),
     /// Anything else.
     Said(Box<Incoming>),
 }
 
+/// The ends of calls that are known by their form, without parsing them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It had nothing to say.
+    Silent,
+    /// It said `{"allow": true}`, as guards do.
+    Allowed,
+}
+
+impl Ending {
+    /// The decision of the call, as a function returns it.
+    pub(super) fn decision(self) -> Option<Value> {
+        match self {
+            Self::Silent => None,
+            Self::Allowed => Some(json!({ "allow": true })),
+        }
+    }
+}
+
 impl Heard {
     fn parse(body: &[u8]) -> serde_json::Result<Self> {
-        match silent_end(body) {
-            Some(id) => Ok(Self::End(id)),
+        match usual_end(body) {
+            Some((id, ending)) => Ok(Self::End(id, ending)),
             None => serde_json::from_slice(body).map(Self::Said),
         }
     }
@@ -35,7 +54,7 @@ impl Heard {
     /// Returns `true` if the call is over with this.
     pub(super) fn is_end(&self) -> bool {
         match self {
-            Self::End(_) => true,
+            Self::End(..) => true,
             Self::Said(frame) => frame.is_end(),
         }
     }
@@ -43,21 +62,27 @@ impl Heard {
     /// The call it belongs to.
     pub(super) fn id(&self) -> Option<u64> {
         match self {
-            Self::End(id) => Some(*id),
+            Self::End(id, _) => Some(*id),
             Self::Said(frame) => frame.id,
         }
     }
 }
 
-/// The number in a frame that has nothing else, as `{"id":7}`.
-fn silent_end(body: &[u8]) -> Option<u64> {
-    let digits = body.strip_prefix(b"{\"id\":")?.strip_suffix(b"}")?;
+/// Returns the number of a call from a frame of one of two forms: `{"id":7}` and
+/// `{"id":7,"r":{"allow":true}}`.
+fn usual_end(body: &[u8]) -> Option<(u64, Ending)> {
+    let rest = body.strip_prefix(b"{\"id\":")?;
+    let (digits, ending) = match rest.strip_suffix(b",\"r\":{\"allow\":true}}") {
+        Some(digits) => (digits, Ending::Allowed),
+        None => (rest.strip_suffix(b"}")?, Ending::Silent),
+    };
     if digits.is_empty() || digits.len() > 18 {
         return None;
     }
-    digits.iter().try_fold(0, |number, digit| {
+    let id = digits.iter().try_fold(0, |number, digit| {
         digit.is_ascii_digit().then(|| number * 10 + u64::from(digit - b'0'))
-    })
+    })?;
+    Some((id, ending))
 }
 
 /// What a worker says: the end of a call, or something on the way there.
@@ -120,13 +145,27 @@ pub(super) struct Incoming {
     pub(super) history: bool,
     #[serde(default)]
     pub(super) shutdown: bool,
+    /// The module of the function is loaded from now on.
+    #[serde(default)]
+    pub(super) loads: bool,
     /// The function runs from now on.
     #[serde(default)]
     pub(super) began: bool,
     /// The worker is ready for work.
     pub(super) ready: Option<u32>,
-    /// The main thread has heard that this call is to be interrupted.
+    /// The main thread has heard that this call is to be interrupted, which has come so far.
     pub(super) heard: Option<u64>,
+    pub(super) at: Option<String>,
+    /// This lane was given up; these are the calls that had waited there before they began.
+    pub(super) abandoned: Option<u32>,
+    pub(super) begun: Option<Vec<u64>>,
+    /// The thread of a lane that was given up has come back.
+    pub(super) returned: Option<u32>,
+    /// This lane could not be opened, and why.
+    pub(super) lost: Option<u32>,
+    /// This call ends the process.
+    pub(super) exits: Option<u64>,
+    pub(super) why: Option<String>,
     /// A file of the project is imported, and this is the path that it is listed under.
     pub(super) want: Option<String>,
 }
@@ -139,7 +178,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 impl Incoming {
     /// Whether the call is over with this.
     pub(super) fn is_end(&self) -> bool {
-        self.q.is_none() && self.log.is_none() && !self.shutdown && !self.began
+        let is_news = self.shutdown || self.loads || self.began;
+        self.q.is_none() && self.log.is_none() && !is_news
     }
 }
 
@@ -246,7 +286,6 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[tokio::test]
     async fn frames_come_out_as_they_went_in_whatever_the_pieces() {
@@ -279,17 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_call_that_says_nothing_is_known_by_its_form() {
+    fn the_usual_ends_of_calls_are_known_by_their_form() {
         for (body, number) in [
-            (&br#"{"id":7}"#[..], Some(7)),
-            (br#"{"id":120345}"#, Some(120_345)),
+            (&br#"{"id":7}"#[..], Some((7, Ending::Silent))),
+            (br#"{"id":120345}"#, Some((120_345, Ending::Silent))),
+            (br#"{"id":7,"r":{"allow":true}}"#, Some((7, Ending::Allowed))),
+            (br#"{"id":7,"r":{"allow":false}}"#, None),
+            (br#"{"id":7,"r":{"allow":true},"state":{}}"#, None),
+            (br#"{"id":,"r":{"allow":true}}"#, None),
             (br#"{"id":}"#, None),
             (br#"{"id":-1}"#, None),
             (br#"{"id":1,"q":2}"#, None),
             (br#"{"id":99999999999999999999}"#, None),
             (br#"{"q":1}"#, None),
         ] {
-            assert_eq!(silent_end(body), number, "{}", String::from_utf8_lossy(body));
+            assert_eq!(usual_end(body), number, "{}", String::from_utf8_lossy(body));
         }
     }
 

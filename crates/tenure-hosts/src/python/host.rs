@@ -1,6 +1,7 @@
 //! The host: which worker a call goes to, and the spare that stands by.
 
 use super::folding::Folding;
+use super::life::LULL;
 use super::lock;
 use super::starts::Starts;
 use super::worker::Worker;
@@ -19,9 +20,6 @@ use tenure_core::hook::{FaultKind, HookError, Points};
 use tenure_core::tool::ToolSpec;
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use tokio_util::task::TaskTracker;
-
-/// How long the start of a spare waits for the call that took the last one.
-const LULL: Duration = Duration::from_millis(5);
 
 /// Runs Python functions in worker processes.
 ///
@@ -391,7 +389,7 @@ impl Inner {
             if let Ok(worker) = &started {
                 for (number, file) in files.iter().enumerate() {
                     // A worker that takes nothing any more is found out by the first call.
-                    let _ = worker.send_file(number as u32, file).await;
+                    let _ = worker.send_file(number as u32, file);
                 }
             }
             // If nobody wants it any more, it is dropped, and killed with that.

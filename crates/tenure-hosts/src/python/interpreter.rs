@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tenure_process::output_within;
+use tenure_process::{find_program, output_within};
 
 /// The oldest version that the worker runs on.
 const OLDEST: (u32, u32) = (3, 9);
@@ -51,7 +51,7 @@ impl Interpreter {
                 });
             }
         }
-        match on_path(path) {
+        match find_program(&["python3", "python"], path) {
             Some(python) => probe(&python).map_err(|why| {
                 HostError::new(format!("{} does not work: {why}", python.display()))
             }),
@@ -79,14 +79,6 @@ impl Interpreter {
     pub fn version(&self) -> &str {
         &self.version
     }
-}
-
-fn on_path(path: &OsStr) -> Option<PathBuf> {
-    std::env::split_paths(path)
-        // A relative folder would mean one that whoever wrote the project can fill.
-        .filter(|folder| folder.is_absolute())
-        .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
-        .find(|file| file.is_file())
 }
 
 fn probe(python: &Path) -> Result<Interpreter, String> {

@@ -11,12 +11,12 @@ use futures_util::task::AtomicWaker;
 use serde_json::{Value, json};
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use tenure_core::hook::{FaultKind, HookError};
-use tokio::net::UnixStream;
-use tokio::net::unix::OwnedReadHalf;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
 /// Why a frame could not be sent: the worker takes nothing any more.
@@ -30,9 +30,15 @@ pub(super) struct Gone {
     pub(super) why: Arc<str>,
     /// The call that is to blame, where that is known.
     pub(super) culprit: Option<u64>,
+    /// Calls that had begun although their callers have not heard of it.
+    pub(super) begun: Arc<[u64]>,
 }
 
 impl Gone {
+    pub(super) fn new(kind: FaultKind, why: Arc<str>) -> Self {
+        Self { kind, why, culprit: None, begun: Arc::default() }
+    }
+
     pub(super) fn fault(&self) -> HookError {
         HookError::of_kind(self.kind, self.why.to_string())
     }
@@ -45,7 +51,7 @@ pub(super) struct Lane {
     life: Arc<Life>,
     /// Wakes the reader when the process or the lane is gone.
     waker: Arc<AtomicWaker>,
-    inbox: Mutex<Inbox<OwnedReadHalf>>,
+    inbox: Mutex<Inbox<Receiver>>,
     outbox: Mutex<Outbox>,
     desk: Desk,
     /// Whether a plain function runs here, or is about to.
@@ -60,8 +66,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(number: u32, life: Arc<Life>, stream: UnixStream) -> Self {
-        let (read, write) = stream.into_split();
+    pub(super) fn new(number: u32, life: Arc<Life>, (read, write): (Receiver, Sender)) -> Self {
         let waker = Arc::new(AtomicWaker::new());
         life.add_reader(&waker);
         Self {
@@ -151,7 +156,7 @@ impl Lane {
         if self.is_open() { Ok(outbox) } else { Err(NotSent) }
     }
 
-    /// Sends frames. Dropping the future in the middle of one tears it, and the lane is lost.
+    /// Sends frames. What is left of them when the future is dropped goes before the next.
     pub(super) async fn send(&self, frames: &[u8]) -> Result<(), NotSent> {
         let mut outbox = self.outbox().await?;
         outbox.put(frames);
@@ -208,7 +213,7 @@ impl Lane {
     }
 
     /// Waits until no other call reads; or until the one that does has read a frame of this call.
-    async fn turn(&self, id: u64) -> Result<MutexGuard<'_, Inbox<OwnedReadHalf>>, Heard> {
+    async fn turn(&self, id: u64) -> Result<MutexGuard<'_, Inbox<Receiver>>, Heard> {
         tokio::select! {
             biased;
             frame = poll_fn(|cx| self.desk.poll_take(id, cx)) => Err(frame),
@@ -216,8 +221,8 @@ impl Lane {
         }
     }
 
-    /// Reads a frame. What outlives the worker and still has its socket is not waited for.
-    async fn read(&self, inbox: &mut Inbox<OwnedReadHalf>) -> io::Result<Option<Heard>> {
+    /// Reads a frame. What outlives the worker and still has its pipe is not waited for.
+    async fn read(&self, inbox: &mut Inbox<Receiver>) -> io::Result<Option<Heard>> {
         let read = poll_fn(|cx| match inbox.poll_next(cx) {
             Poll::Ready(read) => Poll::Ready(Some(read)),
             Poll::Pending => {
@@ -239,26 +244,37 @@ impl Lane {
         }
     }
 
-    /// Says why there is no answer; a worker that goes on without the lane's socket is killed.
+    /// Says why there is no answer; a worker that goes on without the lane's pipes is killed.
     async fn ended(&self, how: &str) -> Gone {
         if let Some(lost) = self.lost.get() {
             return lost.clone();
         }
-        let _ = tokio::time::timeout(AFTERMATH, self.life.gone()).await;
+        // The main thread may say why, or the process may be about to end.
+        let lost = async {
+            loop {
+                let mut changed = pin!(self.changed.notified());
+                changed.as_mut().enable();
+                if let Some(lost) = self.lost.get() {
+                    return lost.clone();
+                }
+                changed.await;
+            }
+        };
+        let gone = async {
+            tokio::select! { lost = lost => Some(lost), () = self.life.gone() => None }
+        };
+        if let Ok(Some(lost)) = tokio::time::timeout(AFTERMATH, gone).await {
+            return lost;
+        }
         self.life.kill(End::Silent(how.into()));
         self.gone()
     }
 
     /// Says why it takes nothing any more.
     pub(super) fn gone(&self) -> Gone {
-        match (self.lost.get(), self.life.end()) {
-            (Some(lost), _) => lost.clone(),
-            (None, Some(end)) => end.gone(),
-            (None, None) => {
-                let why = "the worker took no more calls".into();
-                Gone { kind: FaultKind::NotStarted, why, culprit: None }
-            }
-        }
+        let fate = self.lost.get().cloned().or_else(|| self.life.fate());
+        let unknown = || Gone::new(FaultKind::NotStarted, "the worker took no more calls".into());
+        fate.unwrap_or_else(unknown)
     }
 }
 

@@ -18,6 +18,8 @@ use tokio_util::task::TaskTracker;
 
 /// How long a pipe may stay open when the worker itself has ended.
 pub(super) const AFTERMATH: Duration = Duration::from_millis(100);
+/// How long work waits that would take time from the next call.
+pub(super) const LULL: Duration = Duration::from_millis(5);
 /// How many lines nobody can be named for are kept.
 const MOST_STRAY: usize = 1000;
 /// The longest line that is kept.
@@ -36,21 +38,10 @@ pub(super) enum End {
     Silent(Arc<str>),
 }
 
-impl End {
-    /// Returns what this is for a call that was in flight.
-    pub(super) fn gone(&self) -> Gone {
-        let (kind, why, culprit) = match self {
-            Self::Exited(ended @ Ended::Code(_)) => {
-                (FaultKind::Exited, format!("the worker ended with {ended}").into(), None)
-            }
-            Self::Exited(ended @ Ended::Signal(_)) => {
-                (FaultKind::Panicked, format!("the worker crashed with {ended}").into(), None)
-            }
-            Self::Killed { why, by } => (FaultKind::Panicked, why.clone(), *by),
-            Self::Silent(why) => (FaultKind::Panicked, why.clone(), None),
-        };
-        Gone { kind, why, culprit }
-    }
+/// The call that ended the process by itself, and how it says that.
+struct Culprit {
+    call: u64,
+    why: Box<str>,
 }
 
 /// What became of the process.
@@ -58,6 +49,9 @@ pub(super) struct Life {
     process: Mutex<Process>,
     leftovers: Leftovers,
     end: OnceLock<End>,
+    culprit: OnceLock<Culprit>,
+    /// Cancelled when all has been read that the main thread said.
+    heard_out: CancellationToken,
     /// Cancelled when the process has been killed or reaped.
     gone: CancellationToken,
     is_over: AtomicBool,
@@ -77,6 +71,8 @@ impl Life {
             leftovers: process.leftovers(),
             process: Mutex::new(process),
             end: OnceLock::new(),
+            culprit: OnceLock::new(),
+            heard_out: CancellationToken::new(),
             gone: CancellationToken::new(),
             is_over: AtomicBool::new(false),
             readers: Mutex::default(),
@@ -89,6 +85,35 @@ impl Life {
 
     pub(super) fn end(&self) -> Option<&End> {
         self.end.get()
+    }
+
+    /// Returns what its end is for a call that was in flight; `None` while it lives.
+    pub(super) fn fate(&self) -> Option<Gone> {
+        let culprit = self.culprit.get();
+        let (kind, why, call) = match self.end()? {
+            End::Exited(ended) => {
+                let (kind, verb) = match ended {
+                    Ended::Code(_) => (FaultKind::Exited, "ended"),
+                    Ended::Signal(_) => (FaultKind::Panicked, "crashed"),
+                };
+                let by = culprit.map_or(String::new(), |culprit| format!(": {}", culprit.why));
+                let why = format!("the worker {verb} with {ended}{by}").into();
+                (kind, why, culprit.map(|culprit| culprit.call))
+            }
+            End::Killed { why, by } => (FaultKind::Panicked, why.clone(), *by),
+            End::Silent(why) => (FaultKind::Panicked, why.clone(), None),
+        };
+        Some(Gone { culprit: call, ..Gone::new(kind, why) })
+    }
+
+    /// Notes the call that is about to end the process.
+    pub(super) fn set_culprit(&self, call: u64, why: &str) {
+        let _ = self.culprit.set(Culprit { call, why: why.into() });
+    }
+
+    /// Says that all has been read that the main thread said.
+    pub(super) fn heard_out(&self) {
+        self.heard_out.cancel();
     }
 
     /// Waits until the process has been killed or reaped.
@@ -143,11 +168,16 @@ impl Life {
         }
     }
 
-    /// Kills it on another thread, since to look for what is left of it takes longer than a call.
+    /// Kills it on another thread and a moment later, since to look for what is left of it takes longer than the
+    /// call that goes to another worker just now.
     pub(super) fn kill_elsewhere(self: &Arc<Self>, end: End, tracker: &TaskTracker) {
         if self.set_end(end) {
             let life = self.clone();
-            drop(tracker.spawn_blocking(move || life.sweep()));
+            let blocking = tracker.clone();
+            drop(tracker.spawn(async move {
+                tokio::time::sleep(LULL).await;
+                drop(blocking.spawn_blocking(move || life.sweep()));
+            }));
         }
     }
 
@@ -199,10 +229,13 @@ impl Life {
 /// Waits for the end of the process, kills what it left behind, and says so.
 pub(super) async fn reap(life: Arc<Life>, tracker: TaskTracker) {
     let ended = poll_fn(|cx| pin!(lock(&life.process).wait()).poll(cx)).await;
+    // Its last words say which call ended it.
+    let _ = tokio::time::timeout(AFTERMATH, life.heard_out.cancelled()).await;
     let by_itself = ended.is_ok_and(|ended| life.set_end(End::Exited(ended)));
     life.sweep();
     if by_itself {
-        // Nobody waits for what left its group but who shuts the host down.
+        // Only a host that is shut down waits for what left its group.
+        tokio::time::sleep(LULL).await;
         drop(tracker.spawn_blocking(move || life.leftovers.kill()));
     }
 }

@@ -35,6 +35,17 @@ pub trait CheckedModules: fmt::Debug + Send + Sync + 'static {
     /// Returns the contents of one of the files as they were checked. The error says why they are not to be
     /// had; a file that was too large to be kept may have changed. It may read from the disk.
     fn contents(&self, file: &Path) -> Result<Arc<[u8]>, String>;
+
+    /// Returns the folders of installed packages that are checked file by file, each as it really is. They are beneath
+    /// the project: what the system brings along is not asked for.
+    fn installed(&self) -> Vec<&Path> {
+        Vec::new()
+    }
+
+    /// Says why a file in one of those folders must not be loaded, if it must not. It may look at the disk.
+    fn check_installed(&self, _file: &Path) -> Result<(), String> {
+        Err("it was not checked".to_owned())
+    }
 }
 
 impl PythonModules {
@@ -57,7 +68,9 @@ impl PythonModules {
             .into_iter()
             .filter_map(|(other, path)| Some((other.to_str()?, path.to_str()?)))
             .collect();
-        json!({ "root": root.to_string_lossy(), "files": folders, "links": links })
+        let installed: Vec<&str> =
+            modules.installed().into_iter().filter_map(Path::to_str).collect();
+        json!({ "root": root.to_string_lossy(), "files": folders, "links": links, "installed": installed })
     }
 
     /// Returns the answer to a worker that imports a file: its source, or why it may not be run. Of compiled
@@ -67,6 +80,14 @@ impl PythonModules {
             return json!({ "module": path, "refused": "it was not checked" });
         };
         let (modules, file) = (modules.clone(), PathBuf::from(&path));
+        if modules.installed().iter().any(|folder| file.starts_with(folder)) {
+            let checked = tokio::task::spawn_blocking(move || modules.check_installed(&file)).await;
+            let checked = checked.unwrap_or_else(|error| Err(error.to_string()));
+            return match checked {
+                Err(why) => json!({ "module": path, "refused": format!("not imported: {why}") }),
+                Ok(()) => json!({ "module": path }),
+            };
+        }
         let read = tokio::task::spawn_blocking(move || modules.contents(&file)).await;
         let read = read.unwrap_or_else(|error| Err(error.to_string()));
         match read {

@@ -5,18 +5,18 @@ use super::lane::NotSent;
 use super::{PythonFunction, Style, frame};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::unix::pipe::Sender;
 
 /// What the buffer may keep when it is empty again.
 const KEPT: usize = 256 << 10;
 
-/// The socket to a thread of a worker, and what has been told through it.
+/// The pipe to a thread of a worker, and what has been told through it.
 pub(super) struct Outbox {
-    pipe: OwnedWriteHalf,
-    /// Whether a frame was begun and not ended: nothing can follow it.
-    is_torn: bool,
-    /// Frames that are to be sent.
+    pipe: Sender,
+    /// Frames that are to be sent, and how much of them has been: a call that is dropped in the middle of its
+    /// frame leaves the rest to the next.
     buffer: Vec<u8>,
+    sent: usize,
     /// The functions that the thread has been told of, by their numbers, which are small.
     functions: Vec<bool>,
 }
@@ -30,12 +30,25 @@ pub(super) enum Begin {
     Loads,
     /// Other calls of its instance are in flight.
     Queued,
+    /// Other calls of its instance are in flight, and then its module is loaded.
+    QueuedToLoad,
+}
+
+impl Begin {
+    /// Returns what the worker is asked to tell.
+    const fn asked(self) -> &'static [u8] {
+        match self {
+            Self::AtOnce => b"",
+            Self::Loads | Self::Queued => b",\"tell\":true",
+            Self::QueuedToLoad => b",\"tell\":\"loads\"",
+        }
+    }
 }
 
 impl Outbox {
-    pub(super) fn new(pipe: OwnedWriteHalf) -> Self {
+    pub(super) fn new(pipe: Sender) -> Self {
         let buffer = Vec::with_capacity(1 << 10);
-        Self { pipe, is_torn: false, buffer, functions: Vec::new() }
+        Self { pipe, buffer, sent: 0, functions: Vec::new() }
     }
 
     /// Returns `true` if the thread has been told of a function.
@@ -53,7 +66,6 @@ impl Outbox {
         begin: Begin,
         body: impl FnOnce(&mut Vec<u8>),
     ) -> (usize, usize) {
-        self.buffer.clear();
         if !self.knows(entry) {
             self.introduce(entry);
         }
@@ -63,9 +75,7 @@ impl Outbox {
         frame::number(buffer, id);
         buffer.extend_from_slice(b",\"fn\":");
         frame::number(buffer, entry.id.into());
-        if begin != Begin::AtOnce {
-            buffer.extend_from_slice(b",\"tell\":true");
-        }
+        buffer.extend_from_slice(begin.asked());
         body(buffer);
         buffer.push(b'}');
         frame::seal(buffer, start);
@@ -95,15 +105,19 @@ impl Outbox {
         self.buffer.truncate(start);
     }
 
-    /// Sends what was put down. Dropping the future in the middle of a frame tears it, and the
-    /// worker is lost.
+    /// Sends what was put down.
+    ///
+    /// # Cancel safety
+    ///
+    /// What was not sent yet when the future is dropped is sent by the next call.
     pub(super) async fn flush(&mut self) -> Result<(), NotSent> {
-        if self.is_torn {
-            return Err(NotSent);
+        while self.sent < self.buffer.len() {
+            match self.pipe.write(&self.buffer[self.sent..]).await {
+                Ok(0) | Err(_) => return Err(NotSent),
+                Ok(count) => self.sent += count,
+            }
         }
-        self.is_torn = true;
-        self.pipe.write_all(&self.buffer).await.map_err(|_| NotSent)?;
-        self.is_torn = false;
+        self.sent = 0;
         self.buffer.clear();
         self.buffer.shrink_to(KEPT);
         Ok(())

@@ -21,9 +21,11 @@ pub(super) const WORKER: &str = concat!(
     include_str!("worker/frames.py"),
     include_str!("worker/output.py"),
     include_str!("worker/values.py"),
+    include_str!("worker/config.py"),
     include_str!("worker/later.py"),
     include_str!("worker/context.py"),
     include_str!("worker/questions.py"),
+    include_str!("worker/project.py"),
     include_str!("worker/imports.py"),
     include_str!("worker/modules.py"),
     include_str!("worker/loop.py"),
@@ -50,7 +52,8 @@ macro_rules! stand_in {
 }
 
 /// The package that hooks import: its modules by name, each behind those that it imports.
-pub(super) const PACKAGE: [(&str, &str); 6] = [
+pub(super) const PACKAGE: [(&str, &str); 7] = [
+    ("tenure.config", include_str!("../../../../python/tenure/config.py")),
     ("tenure.views", include_str!("../../../../python/tenure/views.py")),
     ("tenure.replies", include_str!("../../../../python/tenure/replies.py")),
     ("tenure.tools", include_str!("../../../../python/tenure/tools.py")),

@@ -1,5 +1,6 @@
 //! The start of a worker.
 
+use super::config::limit_text;
 use super::control::{Control, hear};
 use super::frame::{self, Heard, Inbox};
 use super::life::{AFTERMATH, End, Life, listen, reap};
@@ -14,19 +15,20 @@ use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
 use tenure_process::{Launch, Process};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio_util::task::TaskTracker;
-
-/// How long a worker may take until it says that it is ready.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Starts a worker and waits until it is ready. The error says why it is not.
 pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Result<Worker, String> {
+    if let Some(check) = &config.start_check {
+        check.run().await.map_err(|why| format!("Python is not started: {why}"))?;
+    }
     let python = config.interpreter.path();
-    let args = ["-I", "-u", "-c", BOOTSTRAP].map(OsStr::new);
+    // It writes no bytecode: what it leaves behind would be a change that the next check finds.
+    let args = ["-I", "-B", "-u", "-c", BOOTSTRAP].map(OsStr::new);
     let launch = Launch {
         program: python.as_os_str(),
         args: &args,
@@ -45,8 +47,9 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
     let life = Life::new(process);
     tracker.spawn(reap(life.clone(), tracker.clone()));
     let listener = tracker.spawn(listen(life.clone(), stderr));
-    let (control, mut inbox) = Control::new(ours);
-    match tokio::time::timeout(HANDSHAKE, is_ready(config, &control, &mut inbox, &life)).await {
+    let (control, mut inbox) = Control::new(ours, &life, tracker);
+    let limit = config.limits.start;
+    match tokio::time::timeout(limit, is_ready(config, &control, &mut inbox, &life)).await {
         Ok(true) => {
             let control = Arc::new(control);
             tracker.spawn(hear(inbox, life.clone(), control.clone(), config.modules.clone()));
@@ -66,16 +69,26 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
         }
         Err(_) => {
             kill(&life, "it was not ready in time");
-            Err(format!("{} was not ready within {HANDSHAKE:?}", python.display()))
+            let limit = limit_text("start", limit);
+            Err(format!("{} was not ready within {limit}", python.display()))
         }
     }
 }
 
 /// Returns our end of a socket, which does not block, and that of the worker, which does.
-pub(super) fn sockets() -> io::Result<(UnixStream, OwnedFd)> {
+fn sockets() -> io::Result<(UnixStream, OwnedFd)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
     Ok((UnixStream::from_std(ours)?, theirs.into()))
+}
+
+/// Returns our ends of two pipes, which do not block, and those of the worker, which do: of each pair the one
+/// to read from comes first.
+pub(super) fn pipes() -> io::Result<((Receiver, Sender), [OwnedFd; 2])> {
+    let (from, they_write) = io::pipe()?;
+    let (they_read, to) = io::pipe()?;
+    let ours = (Receiver::from_owned_fd(from.into())?, Sender::from_owned_fd(to.into())?);
+    Ok((ours, [they_read.into(), they_write.into()]))
 }
 
 fn kill(life: &Life, why: &str) {
@@ -97,7 +110,7 @@ async fn is_ready(
     let project = config.modules.told(&config.dir);
     frame::push(&mut boot, &json!({ "package": package, "project": project }));
     // A process that does not read it has ended, and says so below.
-    let _ = control.send(&boot).await;
+    let _ = control.send(boot);
     let first = inbox.next().await;
     if !matches!(first, Ok(Some(_))) {
         // It has ended, or soon will; how is worth knowing.

@@ -45,7 +45,10 @@ impl Starts {
 
     /// Notes that an `on_start` has ended well.
     pub(super) fn ran(&self, instance: InstanceId, start: Start) {
-        lock(&self.0).entry(instance).or_default().ran.push(Arc::new(start));
+        let mut all = lock(&self.0);
+        let of = all.entry(instance).or_default();
+        of.unbegun.retain(|id| *id != start.entry.id);
+        of.ran.push(Arc::new(start));
     }
 
     /// Returns `false` if an `on_start` of the instance was called and its function never began.

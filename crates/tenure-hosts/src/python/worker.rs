@@ -1,14 +1,17 @@
 //! One worker process: its lanes, and what its main thread is told.
 
-use super::control::Control;
+use super::control::{Control, Progress};
 use super::desk::CallId;
 use super::folding::Folding;
 use super::frame;
+use super::host::Chair;
 use super::lane::{Gone, Lane, NotSent};
 use super::life::{End, Life};
 use super::{PythonFile, lock, start};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +33,6 @@ pub(super) struct Worker {
     last_lane: AtomicU32,
     /// The files that it has been sent, by their numbers.
     files: Mutex<Vec<bool>>,
-    abandoned: AtomicU32,
     /// The changes of each chat's variables that were made here and decided on.
     decided: Mutex<HashMap<Box<str>, Decided>>,
 }
@@ -52,7 +54,6 @@ impl Worker {
             lanes: Mutex::default(),
             last_lane: AtomicU32::new(0),
             files: Mutex::default(),
-            abandoned: AtomicU32::new(0),
             decided: Mutex::default(),
         }
     }
@@ -68,8 +69,7 @@ impl Worker {
     /// Returns `true` if it takes calls: it lives, and has not so many abandoned threads that it is to be
     /// replaced while it is idle.
     pub(super) fn is_fit(&self) -> bool {
-        !self.is_gone()
-            && (self.abandoned.load(Ordering::Relaxed) < MOST_ABANDONED || self.life.flights() > 0)
+        !self.is_gone() && (self.control.abandoned() < MOST_ABANDONED || self.life.flights() > 0)
     }
 
     /// Kills the worker and everything that it started, now.
@@ -84,8 +84,7 @@ impl Worker {
 
     /// Asks the worker to go, so that what it registered for its end runs; then makes it.
     pub(super) async fn dismiss(&self) {
-        if !self.is_gone() && self.control.send(&frame::of(&json!({ "exit": true }))).await.is_ok()
-        {
+        if !self.is_gone() && self.control.send(frame::of(&json!({ "exit": true }))).is_ok() {
             let _ = tokio::time::timeout(FAREWELL, self.life.gone()).await;
         }
         self.kill("the worker was dismissed");
@@ -93,21 +92,20 @@ impl Worker {
 
     /// Lets go of what an instance that has ended left in the worker.
     pub(super) fn forget(&self, instance: InstanceId) {
-        // Its threads end when their sockets are closed.
+        // Its threads end when their pipes are closed.
         drop(lock(&self.lanes).remove(&instance));
     }
 
     /// Sends a file, unless it has been. It is compiled at once, and does not run.
-    pub(super) async fn send_file(&self, number: u32, file: &PythonFile) -> Result<(), NotSent> {
+    pub(super) fn send_file(&self, number: u32, file: &PythonFile) -> Result<(), NotSent> {
         let at = number as usize;
-        let is_known = lock(&self.files).get(at).copied().unwrap_or(false);
-        if is_known {
+        let mut files = lock(&self.files);
+        if files.get(at).copied().unwrap_or(false) {
             return Ok(());
         }
         let path = file.path().to_string_lossy();
         let told = json!({ "file": number, "path": path, "source": &**file.source() });
-        self.control.send(&frame::of(&told)).await?;
-        let mut files = lock(&self.files);
+        self.control.send(frame::of(&told))?;
         let length = files.len().max(at + 1);
         files.resize(length, false);
         files[at] = true;
@@ -128,21 +126,22 @@ impl Worker {
 
     /// Opens a lane for an instance. A first one is held, so that the instance can be set up on it; `None` is
     /// that another call was faster. A further one is claimed.
-    pub(super) async fn open_lane(
+    pub(super) fn open_lane(
         &self,
         instance: InstanceId,
         about: Value,
         depth: Depth,
-    ) -> Result<Option<Arc<Lane>>, NotSent> {
-        let (ours, theirs) = start::sockets().map_err(|_| NotSent)?;
+        chair: Chair,
+    ) -> Result<Option<Arc<Lane>>, Unopened> {
+        let (ours, theirs) = start::pipes().map_err(Unopened::Here)?;
         let number = self.last_lane.fetch_add(1, Ordering::Relaxed) + 1;
         let lane = Arc::new(Lane::new(number, self.life.clone(), ours));
         let first = match depth {
             Depth::First => 0,
             Depth::Further => self.first_lane(instance).map_or(0, |first| first.number()),
         };
-        let told = json!({ "lane": number, "first": first, "instance": about });
-        self.control.send_with(&told, theirs).await?;
+        let is_guard = chair == Chair::Guards;
+        let told = json!({ "lane": number, "first": first, "instance": about, "guard": is_guard });
         let mut lanes = lock(&self.lanes);
         let of = lanes.entry(instance).or_default();
         match depth {
@@ -156,65 +155,74 @@ impl Worker {
                 lane.claim();
             }
         }
+        self.control.open(&lane, &told, theirs)?;
         of.push(lane.clone());
         Ok(Some(lane))
     }
 
-    /// Ends a call whose future was dropped: it is cancelled, then its thread is given up. Only a
-    /// process that does not answer is killed.
+    /// Ends a call whose future was dropped. One that has not begun never will; one that runs is cancelled, then
+    /// its thread is given up. Only a process that does not answer is killed, and one in which a module does not
+    /// stop loading, because that holds up all others.
     pub(super) async fn end_call(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
-        let ended = async {
-            loop {
-                match lane.receive(id).await {
-                    Ok(heard) if !heard.is_end() => {}
-                    _ => return,
-                }
-            }
-        };
-        let interrupted = async {
+        let mut answer = self.control.interrupt(id, lane.number());
+        let mut progress = None;
+        let mut ended = pin!(async {
             lane.cancel(id).await;
+            while lane.receive(id).await.is_ok_and(|heard| !heard.is_end()) {}
+        });
+        let mut patience = pin!(tokio::time::sleep(FAREWELL));
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut ended => return,
+                heard = &mut answer, if progress.is_none() => match heard {
+                    Ok(Progress::Unbegun) => return,
+                    heard => progress = Some(heard),
+                },
+                () = &mut patience => break,
+            }
+        }
+        let progress = match progress {
+            Some(heard) => heard.ok(),
+            None => tokio::time::timeout(FAREWELL, answer).await.ok().and_then(Result::ok),
         };
-        let mut heard = self.control.interrupt(id, lane.number()).await;
-        let both = async { tokio::join!(ended, interrupted) };
-        if tokio::time::timeout(FAREWELL, both).await.is_ok() {
-            return;
+        match progress {
+            Some(Progress::Unbegun) => {}
+            Some(Progress::Runs) => self.give_up(lane, id, hook).await,
+            Some(Progress::Loads) => {
+                let why = format!(
+                    "the worker was killed because the module of `{hook}` did not stop loading"
+                );
+                self.life.kill(End::Killed { why: why.into(), by: Some(id) });
+            }
+            None => self.kill_silent(id, hook),
         }
-        let answers = heard.try_recv().is_ok()
-            || tokio::time::timeout(FAREWELL, heard).await.is_ok_and(|heard| heard.is_ok());
-        if !answers {
-            let why = format!(
-                "the worker was killed because `{hook}` did not stop when it was cancelled, and the \
-                 process no longer answered"
-            );
-            self.life.kill(End::Killed { why: why.into(), by: Some(id) });
-            return;
-        }
+    }
+
+    /// Gives up the thread of a call that does not end.
+    async fn give_up(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
+        let begun = tokio::time::timeout(FAREWELL, self.control.abandon(lane.number())).await;
+        let Ok(Ok(begun)) = begun else { return self.kill_silent(id, hook) };
         let why = format!(
             "the thread of the agent was given up because `{hook}` did not stop when it was cancelled"
         );
         self.life.stray(why.as_bytes());
-        let number = lane.number();
-        lane.lose(Gone { kind: FaultKind::Panicked, why: why.into(), culprit: Some(id) });
-        self.abandoned.fetch_add(1, Ordering::Relaxed);
-        let _ = self.control.send(&frame::of(&json!({ "abandon": number }))).await;
+        let gone = Gone::new(FaultKind::Panicked, why.into());
+        lane.lose(Gone { culprit: Some(id), begun: begun.into(), ..gone });
     }
 
-    /// Ends a call that has not begun: its module is being loaded, or others of its instance run. A load that
-    /// does not stop holds up all others, so the process is killed.
-    pub(super) async fn end_load(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
-        self.end_call(lane, id, hook).await;
-        if !lane.is_open() {
-            let why = format!(
-                "the worker was killed because the module of `{hook}` did not stop loading"
-            );
-            self.life.kill(End::Killed { why: why.into(), by: Some(id) });
-        }
+    fn kill_silent(&self, id: CallId, hook: &str) {
+        let why = format!(
+            "the worker was killed because `{hook}` did not stop when it was cancelled, and the \
+             process no longer answered"
+        );
+        self.life.kill(End::Killed { why: why.into(), by: Some(id) });
     }
 
     /// Gives up a lane on which the instance could not be set up.
     pub(super) fn close_lane(&self, lane: &Lane) {
         let why = "the agent could not be started again in its worker".into();
-        lane.lose(Gone { kind: FaultKind::NotStarted, why, culprit: None });
+        lane.lose(Gone::new(FaultKind::NotStarted, why));
     }
 
     /// Decides on a change of a chat's variables. Lanes are read at the same time, so that a change may come
@@ -250,6 +258,21 @@ impl Worker {
 /// The number of the last change that was decided on, by the key of a variable: it is part of the chat, or was
 /// refused.
 pub(super) type Decided = BTreeMap<String, u64>;
+
+/// Why a lane was not opened.
+#[derive(Debug)]
+pub(super) enum Unopened {
+    /// The worker takes nothing any more.
+    NotSent,
+    /// It lies with this process, which has no descriptors left.
+    Here(io::Error),
+}
+
+impl From<NotSent> for Unopened {
+    fn from(NotSent: NotSent) -> Self {
+        Self::NotSent
+    }
+}
 
 /// Which lane of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

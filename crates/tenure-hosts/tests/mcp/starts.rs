@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tenure_core::event::LogStream;
+use tenure_hosts::StartCheck;
 use tenure_hosts::mcp::{McpServer, McpState, McpTransport};
 use tenure_testkit::{eventually, is_alive};
 
@@ -183,10 +184,11 @@ async fn a_process_is_checked_before_each_start_and_not_started_if_that_fails() 
     let ours = Ours::new("plain");
     let may_start = Arc::new(AtomicBool::new(true));
     let may = may_start.clone();
-    let server = ours.server().checked_by(move || match may.load(Ordering::Relaxed) {
-        true => Ok(()),
-        false => Err("`server.py` changed".to_owned()),
-    });
+    let server =
+        ours.server().checked_by(StartCheck::new(move || match may.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err("`server.py` changed".to_owned()),
+        }));
     assert!(!format!("{server:?}").is_empty());
     let lab = Lab::new([server]);
     let agent = lab.started().await;

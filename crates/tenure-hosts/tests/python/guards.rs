@@ -78,6 +78,30 @@ async fn no_function_that_is_not_a_guard_can_change_a_verdict() {
 }
 
 #[tokio::test]
+async fn the_process_of_guards_is_closed_to_others_of_the_same_user() {
+    let lab = Lab::new(
+        r#"
+import ctypes
+def note(ctx, name): ctx.state[name] = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+def other(ctx): note(ctx, "other")
+def guard(ctx):
+    note(ctx, "guard")
+    return {"allow": True}
+"#,
+    );
+    let guard = hook(lab.hook("guard", Point::BeforeAgent).role(Role::Guard));
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("other", Point::BeforeAgent))
+        .with_lifecycle(guard.policy(Policy::Deny));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it is allowed");
+    let dumpable = ["other", "guard"].map(|name| agent.state_value(name));
+    assert_eq!(dumpable, [Some(1.into()), Some(0.into())]);
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn guards_share_a_process_in_which_nothing_else_runs() {
     let lab = Lab::new(ATTACKED);
     let guard =
@@ -91,7 +115,7 @@ async fn guards_share_a_process_in_which_nothing_else_runs() {
         .with_lifecycle(guard("reads"));
     let agent = lab.started(agent).await;
     let mut clones = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..100 {
         clones.push(agent.spawn_detached_instance(None).await.expect("a clone"));
     }
     let runs = clones.iter().chain([&agent]).map(|agent| agent.run("hello"));

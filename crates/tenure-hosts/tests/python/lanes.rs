@@ -264,11 +264,11 @@ async fn a_team_in_which_one_hangs_one_dies_and_one_is_cancelled_keeps_its_objec
             clones[2].cancel();
         };
         let runs = clones.iter().zip(work).map(|(clone, input)| clone.run(input));
-        let (_, ()) = tokio::join!(futures_util::future::join_all(runs), cancel);
+        let (first, ()) = tokio::join!(futures_util::future::join_all(runs), cancel);
         // Wherever it was, each is there again, with objects of its own.
         for (clone, input) in clones.iter().zip(work) {
             let again = clone.run("again").await;
-            assert!(again.is_ok(), "round {round}, {input}: {again:?}");
+            assert!(again.is_ok(), "round {round}, {input}: {again:?} after {first:?}");
         }
         let ids: Vec<_> = clones.iter().chain([&root]).map(|agent| agent.id()).collect();
         for agent in clones.iter().chain([&root]) {

@@ -3,6 +3,7 @@
 mod bytecode;
 mod checked;
 mod context;
+mod cut;
 mod ends;
 mod faults;
 mod guards;

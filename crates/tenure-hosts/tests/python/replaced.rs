@@ -50,6 +50,31 @@ async fn a_living_instance_is_started_again_where_its_next_call_goes() {
     }
 }
 
+/// Whoever reaps the process has not heard of its death when the next call is made.
+#[tokio::test]
+async fn a_call_to_a_worker_that_has_just_died_goes_to_the_next() {
+    let lab = Lab::new(COUNTED);
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("hello").await.expect("it runs");
+    lab.host.warm().await;
+    for process in lab.host.processes() {
+        let status = std::process::Command::new("kill").args(["-9", &process.to_string()]).status();
+        assert!(status.expect("it is sent").success());
+        let stat = || std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let threads =
+            || std::fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
+        while !(stat().contains(") Z ") || stat().is_empty()) || threads() > 1 {
+            std::thread::yield_now();
+        }
+    }
+    agent.run("hello").await.expect("the next worker takes it");
+    assert_eq!(log(&lab), "start None\nstart worker_replaced\n");
+}
+
 #[tokio::test]
 async fn an_instance_that_cannot_be_started_again_ends_as_fatal_and_still_stops_once() {
     let lab = Lab::new(
@@ -76,6 +101,41 @@ def stop(ctx):
     assert!(error.to_string().contains("no second time"), "{error}");
     eventually("it ends", || agent.exit_reason() == Some(ExitReason::Fatal)).await;
     assert_eq!(log(&lab), "stop\n");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cut_while_its_agent_is_started_again_does_not_end_the_agent() {
+    let lab = Lab::new(
+        r#"
+import asyncio, os, time
+mark = os.path.dirname(__file__) + "/crashed"
+# A module that takes its time to load where it is loaded again.
+for _ in range(80 if os.path.exists(mark) else 0): time.sleep(0.005)
+async def start(ctx):
+    if ctx.reason: await asyncio.sleep(0.1)
+def turn(ctx):
+    if ctx.input == "crash":
+        open(mark, "w").close()
+        os._exit(3)
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let cut = Duration::from_millis(150);
+    let cancel = async {
+        tokio::time::sleep(cut).await;
+        agent.cancel();
+    };
+    agent.run("crash").await.expect_err("it crashes");
+    let (cancelled, ()) = tokio::join!(agent.run("hello"), cancel);
+    assert_eq!(cancelled.expect_err("it was cancelled").outcome(), Outcome::Cancelled);
+    let late = agent.request("hello").limit(cut).run().await;
+    assert_eq!(late.expect_err("its time was up").outcome(), Outcome::TimedOut);
+    agent.run("hello").await.expect("it is started again in its own time");
+    agent.shutdown().await;
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ impl Lab {
             dir: dir.path().to_owned(),
             limits,
             modules,
+            start_check: None,
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let (bus, recorder) = Recorder::with_bus();

@@ -2,6 +2,8 @@
 
 use crate::python::support::{Lab, fault};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tenure_core::ask::{Answer, PendingAsk};
 use tenure_core::hook::{FaultKind, Point, Policy, hook};
 use tenure_core::step::MemoryStepLog;
@@ -163,6 +165,37 @@ async def together(ctx):
         let hook = lab.hook(name, Point::WrapToolCall);
         let agent = lab.started(lab.agent().tool(clock()).with_lifecycle(hook)).await;
         assert_eq!(agent.run(CALL).await.expect("all was awaited").output(), output, "{name}");
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_not_awaited_holds_the_call_back() {
+    let lab = Lab::new(
+        r#"
+async def forgets(ctx, next):
+    ctx.ask("may I?")
+    return await next()
+async def insists(ctx, next):
+    ctx.ask("may I?")
+    try:
+        return await next()
+    except Exception:
+        return await next()
+"#,
+    );
+    for name in ["forgets", "insists"] {
+        let ran = Arc::new(AtomicBool::new(false));
+        let flag = ran.clone();
+        let tool = FnTool::new(ToolSpec::new("clock", "tells the time"), move |_: &Value| {
+            flag.store(true, Ordering::Relaxed);
+            Ok(ToolOutput::text("noon"))
+        });
+        let guard = hook(lab.hook(name, Point::WrapToolCall).role(Role::Guard));
+        let agent = lab.agent().tool(tool).with_lifecycle(guard.policy(Policy::Deny));
+        let agent = lab.started(agent).await;
+        let _ = agent.run(CALL).await;
+        assert!(!ran.load(Ordering::Relaxed), "{name}");
         agent.shutdown().await;
     }
 }

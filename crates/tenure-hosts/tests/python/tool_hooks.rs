@@ -42,6 +42,7 @@ impl Hooks {
             dir: dir.path().to_owned(),
             limits: Default::default(),
             modules: Default::default(),
+            start_check: None,
         };
         let file = Arc::new(PythonFile::new(dir.path().join("hooks.py"), source));
         let defined =

@@ -4,8 +4,9 @@ use crate::python::support::Lab;
 use serde_json::{Value, json};
 use tenure_core::agent::Agent;
 use tenure_core::chat::Chat;
-use tenure_core::hook::Point;
+use tenure_core::hook::{Point, Policy, hook};
 use tenure_core::model::ModelResponse;
+use tenure_hosts::Role;
 use tenure_models::Scripted;
 
 /// Runs each of these in one chat, all at once, and gives the variables that are left.
@@ -94,30 +95,81 @@ def read(ctx, context_variables):
 }
 
 #[tokio::test]
+async fn values_that_only_python_has_are_json_to_others() {
+    let lab = Lab::new(
+        r#"
+import enum
+class Colour(enum.Enum):
+    RED = "red"
+def write(ctx, context_variables):
+    context_variables["colour"] = Colour.RED
+    context_variables["both"] = {Colour.RED: [{2, 1}, 10 ** 30], None: (1, 2)}
+def guard(ctx, context_variables):
+    assert context_variables["colour"] == "red", context_variables["colour"]
+    assert context_variables["both"] == {"red": [[1, 2], "1" + "0" * 30], "null": [1, 2]}
+    return {"allow": True}
+def read(ctx, context_variables):
+    assert context_variables["colour"] is Colour.RED
+    assert context_variables["both"][Colour.RED] == [{1, 2}, 10 ** 30]
+    context_variables["both"][Colour.RED].append(3)
+"#,
+    );
+    let guard = hook(lab.hook("guard", Point::BeforeAgent).role(Role::Guard));
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("write", Point::BeforeAgent))
+        .with_lifecycle(guard.policy(Policy::Deny))
+        .with_lifecycle(lab.hook("read", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    let left = together(&lab, std::slice::from_ref(&agent), &["hello"]).await;
+    assert_eq!(left["colour"], json!("red"));
+    assert_eq!(left["both"]["red"][2], json!(3), "a change in place is seen");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_value_that_others_cannot_read_is_an_error_of_its_write_and_of_nothing_else() {
     let lab = Lab::new(
         r#"
-def deep(ctx, context_variables):
-    if ctx.input != "deep": return
+def nested(levels):
     value = []
-    for _ in range(300): value = [value]
-    context_variables["deep"] = value
+    for _ in range(levels): value = [value]
+    return value
+def cycle(*more):
+    value = list(more)
+    value += [value, value]
+    return value
+VALUES = {
+    "deep": lambda: nested(300), "very deep": lambda: nested(5000), "cycle": cycle,
+    "cycle and set": lambda: cycle({1}), "number": lambda: [float("nan")],
+}
+def write(ctx, context_variables):
+    context_variables["bad"] = VALUES[ctx.input]()
 def read(ctx, context_variables):
-    context_variables["seen"] = "deep" in context_variables
+    context_variables["seen"] = "bad" in context_variables
 "#,
     );
-    let deep = lab.agent().with_lifecycle(lab.hook("deep", Point::BeforeAgent));
-    let deep = lab.started(deep).await;
+    let write = lab.agent().with_lifecycle(lab.hook("write", Point::BeforeAgent));
+    let write = lab.started(write).await;
     let read = lab.agent().with_lifecycle(lab.hook("read", Point::BeforeAgent));
     let read = lab.started(read).await;
-    for agent in [&deep, &read] {
+    for agent in [&write, &read] {
         lab.host.join(agent.id(), "chat");
     }
-    let chat = Chat::new("chat-1", [deep.clone(), read.clone()]);
+    let chat = Chat::new("chat-1", [write.clone(), read.clone()]);
     let result = chat
         .run(async |chat| {
-            let error = deep.request("deep").in_chat(chat).run().await.expect_err("too deep");
-            assert!(error.to_string().contains("`deep` cannot be kept"), "{error}");
+            for (input, why) in [
+                ("deep", "more than 100 levels"),
+                ("very deep", "more than 100 levels"),
+                ("cycle", "contains itself"),
+                ("cycle and set", "contains itself"),
+                ("number", "JSON has no such number"),
+            ] {
+                let error = write.request(input).in_chat(chat).run().await.expect_err(input);
+                assert!(error.to_string().contains("`bad` cannot be kept"), "{input}: {error}");
+                assert!(error.to_string().contains(why), "{input}: {error}");
+            }
             read.request("hello").in_chat(chat).run().await?;
             Ok(json!(chat.variables()))
         })
@@ -125,7 +177,7 @@ def read(ctx, context_variables):
     let left = result.value.unwrap_or_else(|| panic!("{:?}", result.end));
     assert_eq!(left["seen"], json!(false));
     assert_eq!(lab.host.processes().len(), 1);
-    deep.shutdown().await;
+    write.shutdown().await;
     read.shutdown().await;
 }
 

@@ -50,7 +50,7 @@ impl Fork {
     fn read(store: &Store, run: RunId, from: &str) -> Result<Self, StoreError> {
         let info = store.run(run)?;
         let info = info.ok_or_else(|| runs::unknown(store.path(), &run.to_string()))?;
-        let rows = store.load(&run.to_string(), |of| of == "step.recorded")?;
+        let rows = store.load(&run.to_string(), |of, _| of == "step.recorded")?;
         let Some(cut) = cut(&rows, run, from) else {
             return Err(no_such_step(&rows, run, from));
         };

@@ -50,7 +50,7 @@ impl Store {
     pub fn records(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let run = run.to_string();
         self.read(|conn| {
-            let rows = rows(conn, self.path(), &run, after, limit, |_| true)?;
+            let rows = rows(conn, self.path(), &run, after, limit, |_, _| true)?;
             rows.into_iter().map(|row| self.record(conn, row)).collect()
         })
     }
@@ -77,12 +77,12 @@ impl Store {
         })
     }
 
-    /// The rows of a run that `wanted` takes by their type. All rows are checked. What is kept apart
+    /// The rows of a run that `wanted` takes by their type and kind. All rows are checked. What is kept apart
     /// stays apart: see [`Store::expand`].
     pub(crate) fn load(
         &self,
         run: &str,
-        wanted: impl Fn(&str) -> bool,
+        wanted: impl Fn(&str, Option<&str>) -> bool,
     ) -> Result<Vec<Row>, StoreError> {
         self.read(|conn| rows(conn, self.path(), run, 0, usize::MAX, wanted))
     }
@@ -107,15 +107,14 @@ fn rows(
     run: &str,
     after: u64,
     limit: usize,
-    wanted: impl Fn(&str) -> bool,
+    wanted: impl Fn(&str, Option<&str>) -> bool,
 ) -> Result<Vec<Row>, StoreError> {
     let mut rows = Vec::new();
     // The row before the first one has the chain that the first one goes on.
     let from = after.max(1);
     let limit = limit.saturating_add(usize::from(after > 0));
     walk(conn, path, run, from, limit, |row| {
-        let of = row.of()?;
-        if row.seq()? > after && wanted(of) {
+        if row.seq()? > after && wanted(row.of()?, row.kind()?) {
             rows.push(row.row()?);
         }
         Ok(())

@@ -169,6 +169,11 @@ impl Stored<'_, '_> {
         self.text(3)?.ok_or_else(|| "it has no type".to_owned())
     }
 
+    /// The row's kind, if it has one.
+    pub(super) fn kind(&self) -> Result<Option<&str>, Wrong> {
+        self.text(9)
+    }
+
     /// The row. For one that was checked.
     pub(super) fn row(&self) -> Result<Row, Wrong> {
         let (input, detail) = match self.text(12)?.map(|text| (text, text.split_once(' '))) {

@@ -106,11 +106,16 @@ impl StepLog for RunLog {
         if event.run.is_some() && !is_caught_up {
             return;
         }
-        let row = rows::event(&event, |data| {
-            log.store.redact(data);
-        });
-        let run = log.shared.name();
-        log.send(move |tx| tx.append(&run, row).map(drop));
+        log.append_event(&event, None);
+    }
+
+    fn announce(&self, place: &str, event: Event) -> bool {
+        let log = &*self.0;
+        let is_news = log.table().announce(place, event.name());
+        if is_news && log.drive.is_some() && !log.shared.is_over() {
+            log.append_event(&event, Some(place));
+        }
+        is_news
     }
 
     fn takes_events(&self) -> bool {
@@ -131,6 +136,15 @@ pub(super) enum Todo {
 }
 
 impl Inner {
+    /// Sends an event on its way to the file, with its place if it is announced once.
+    fn append_event(&self, event: &Event, place: Option<&str>) {
+        let row = rows::event(event, place, |data| {
+            self.store.redact(data);
+        });
+        let run = self.shared.name();
+        self.send(move |tx| tx.append(&run, row).map(drop));
+    }
+
     async fn step(
         &self,
         key: StepKey,

@@ -1,6 +1,7 @@
 //! A log of a run: of a new one, or of one that has a record.
 
 use super::activity::Activity;
+use super::rows::ANNOUNCED;
 use super::table::Table;
 use super::{Inner, Resume, RunLog, Shared};
 use crate::driver::Drive;
@@ -60,7 +61,9 @@ impl Opened {
 
 /// What is on record of a run. Results stay as they are stored until they are served.
 fn table(store: &Store, run: &str) -> Result<Table, StoreError> {
-    let wanted = |of: &str| matches!(of, "step.recorded" | "scope.began" | "scope.ended");
+    let wanted = |of: &str, kind: Option<&str>| {
+        matches!(of, "step.recorded" | "scope.began" | "scope.ended") || kind == Some(ANNOUNCED)
+    };
     let mut table = Table::default();
     for row in store.load(run, wanted)? {
         match &*row.of {
@@ -73,10 +76,13 @@ fn table(store: &Store, run: &str) -> Result<Table, StoreError> {
                 })?;
                 table.begin(&scope);
             }
-            _ => {
+            "scope.ended" => {
                 if let Some(id) = &row.name {
                     table.load_end(id);
                 }
+            }
+            name => {
+                table.announce(row.path.as_deref().unwrap_or_default(), name);
             }
         }
     }

@@ -40,13 +40,20 @@ fn of_scope(of: &'static str, scope: &ScopeRecord) -> NewRow {
     row
 }
 
+/// The kind of an event that its run announces once; the row has its place too.
+pub(super) const ANNOUNCED: &str = "announced";
+
 /// What an agent says of itself. Its data, before it is written, goes through `redact`.
-pub(super) fn event(event: &Event, redact: impl FnOnce(&mut Value)) -> NewRow {
+pub(super) fn event(event: &Event, place: Option<&str>, redact: impl FnOnce(&mut Value)) -> NewRow {
     let mut row = NewRow::new(event.name());
     row.time = millis(event.time);
     row.agent = Some(event.agent.clone());
     row.instance = Some(event.instance.to_string());
     row.trace = event.trace.clone();
+    if let Some(place) = place {
+        row.path = Some(place.into());
+        row.kind = Some(ANNOUNCED.into());
+    }
     let mut data = match serde_json::to_value(&event.kind) {
         Ok(Value::Object(mut fields)) => fields.remove("data").unwrap_or(Value::Null),
         _ => Value::Null,

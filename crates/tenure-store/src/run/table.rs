@@ -1,8 +1,8 @@
 //! What is on record of a run, in memory: steps by their names, and what began and ended.
 
 use crate::journal::Row;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use tenure_core::step::{ScopeKind, ScopeRecord, StepKey};
@@ -63,6 +63,8 @@ pub(super) enum Found {
 pub(super) struct Table {
     steps: HashMap<Name, Step>,
     scopes: HashMap<Arc<str>, Scope>,
+    /// The announcements by their names, and of each its places.
+    announced: HashMap<Box<str>, HashSet<Box<str>>>,
     /// How many records were there when the run was taken up again.
     pub(super) loaded: usize,
 }
@@ -199,6 +201,14 @@ impl Table {
         left
     }
 
+    /// An event is announced at this place. Returns `true` if it was not announced there before.
+    pub(super) fn announce(&mut self, place: &str, name: &str) -> bool {
+        match self.announced.get_mut(name) {
+            Some(places) => places.insert(place.into()),
+            None => self.announced.entry(name.into()).or_default().insert(place.into()),
+        }
+    }
+
     /// Everything that has begun and not ended, inner ones first.
     pub(super) fn open(&self) -> Vec<ScopeRecord> {
         let open = self.scopes.values().filter(|scope| !scope.ended);
@@ -281,6 +291,15 @@ mod tests {
         assert_eq!(table.passed_over(id).map(|(_, seq)| seq), Some(3));
         table.find(&model);
         assert!(table.passed_over(id).is_none());
+    }
+
+    #[test]
+    fn an_announcement_is_known_by_its_place_and_its_name() {
+        let mut table = Table::default();
+        assert!(table.announce("1:host", "select_speaker"));
+        assert!(!table.announce("1:host", "select_speaker"));
+        assert!(table.announce("1:host", "orchestrator.execute"));
+        assert!(table.announce("2:host", "select_speaker"));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use tenure_core::phase::Phase;
 /// - every agent that began its startup is terminated, once, and nothing began in it afterwards;
 /// - every phase that was entered may follow the one before it.
 ///
+/// A chat of a recorded run begins in one life and may end in another; each is announced once, so that a chat
+/// which was parked pairs over the recorders of all lives, and not in one of them.
+///
 /// Call it when the agents are down; what is still going on has not ended yet.
 ///
 /// # Panics

@@ -42,6 +42,11 @@ pub mod time {
             Duration::ZERO
         }
 
+        /// The time between two points; no time passes, so there is none but what was added.
+        pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
+            self.0.saturating_duration_since(earlier.0)
+        }
+
         /// A point in time so much later, if there is one.
         pub fn checked_add(&self, more: Duration) -> Option<Self> {
             self.0.checked_add(more).map(Self)

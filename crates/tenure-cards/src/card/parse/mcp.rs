@@ -6,7 +6,7 @@ use crate::hook::CommandRef;
 use crate::project::{Project, url_problem};
 use crate::server::{Reach, Server, Target, default_name};
 use crate::source::{Node, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -190,7 +190,13 @@ fn reach(
                     }
                 }
             }
-            let command = CommandRef { argv, written, file, dir: project.root.clone() };
+            let command = CommandRef {
+                argv,
+                written,
+                file,
+                dir: project.root.clone(),
+                writes: BTreeSet::new(),
+            };
             Some((Reach::Command { command, env: BTreeMap::new() }, name))
         }
     }

@@ -132,10 +132,14 @@ fn tool(
     if let Some(said) = found.module().effect(found.function()) {
         spec.effect = said_effect(said, name, &found, (file, span), scope)?;
     }
-    let takes = found.function().parameters.iter().map(|it| it.name.as_str().into()).collect();
+    let takes: Vec<Arc<str>> =
+        found.function().parameters.iter().map(|it| it.name.as_str().into()).collect();
+    let context = takes.iter().find(|name| &***name == "ctx").cloned();
+    let function = found.callable(takes);
+    scope.python.note_use(&function, context);
     Some(FunctionTool {
         entrypoint: text.trim().to_owned(),
-        function: found.callable(takes),
+        function,
         spec: Arc::new(spec),
         code,
         span,

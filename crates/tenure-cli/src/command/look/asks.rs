@@ -1,5 +1,6 @@
 //! `tenure asks`.
 
+use super::super::recorded::asker;
 use super::place::Place;
 use super::words::{ago, length, stamp, wanted};
 use crate::args::Asks;
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Asks) -> Result<Exit> {
 /// A question in one line.
 pub(super) fn line(ask: &AskInfo) -> String {
     let prompt = clean_line(ask.prompt.lines().next().unwrap_or_default());
-    format!("{}  {} asks: {prompt}", paint(BOLD, &ask.id), clean_line(&ask.agent))
+    format!("{}  {} asks: {prompt}", paint(BOLD, &ask.id), asker(ask))
 }
 
 /// A question for people: who asks what, in which run, and what became of it.
@@ -52,7 +53,7 @@ fn block(place: &Place, ask: &AskInfo, now: SystemTime) -> String {
         place.short(ask.run)
     );
     let mut lines = vec![format!("{}  {}", paint(BOLD, &ask.id), paint(DIM, run))];
-    let who = clean_line(&ask.agent);
+    let who = asker(ask);
     let what = if ask.is_approval() { "asks for approval" } else { "asks" };
     lines.extend(question(&format!("{who} {what}: {}", ask.prompt.trim()), width));
     if let Some(action) = &ask.action {

@@ -89,6 +89,8 @@ pub(super) struct Item {
     pub(super) instance: String,
     /// Of a question, its id.
     pub(super) ask: Option<String>,
+    /// Of a tool's call, its id.
+    pub(super) call: Option<String>,
     pub(super) what: What,
     pub(super) title: String,
     pub(super) detail: String,

@@ -3,7 +3,7 @@
 use super::asks;
 use super::entry::Entry;
 use super::item::{Ended, Item, What};
-use super::spoken::response;
+use super::spoken::{self, response};
 use super::timeline::Timeline;
 use super::words::{length, moment, said, standing, took};
 use crate::terminal::text::{clean_block, clean_line, count, plural};
@@ -137,8 +137,11 @@ fn is_of_interest(item: &Item) -> bool {
 fn tool(item: &Item, step: Option<&Entry>, timeline: &Timeline, ended: &str) -> String {
     let mut text = format!("- tool `{}`{ended}\n", inline(&item.title));
     let key = step.and_then(|entry| entry.step.as_ref());
-    let call = key.and_then(|key| key.name.split_once(':')).map(|(_, call)| call);
-    if let Some(arguments) = call.and_then(|call| timeline.arguments.get(call)) {
+    let arguments = key.map_or("", |key| {
+        let (_, call) = spoken::tool_and_call(&key.name);
+        timeline.arguments.of(&key.path, call)
+    });
+    if !arguments.is_empty() {
         text.push_str(&fenced("json", arguments));
     }
     let came = step.and_then(|entry| entry.data.pointer("/value/content"));

@@ -101,11 +101,17 @@ pub(super) fn is_step_of(key: &StepKey, item: &Item, place: &str) -> bool {
         }
         What::Model => &*key.kind == "model" && is_here,
         What::Tool => {
-            let name = key.name.split_once(':').map_or(&*key.name, |(tool, _)| tool);
-            &*key.kind == "tool" && item.title == name && is_here
+            let (name, call) = tool_and_call(&key.name);
+            let is_call = item.call.as_deref().is_none_or(|own| own == call);
+            &*key.kind == "tool" && item.title == name && is_call && is_here
         }
         _ => false,
     }
+}
+
+/// Splits the name of a tool's step into the tool and the id of the call.
+pub(super) fn tool_and_call(name: &str) -> (&str, &str) {
+    name.split_once(':').unwrap_or((name, ""))
 }
 
 /// In a chat's own place, the name of a hook's step begins with the agent's.
@@ -118,10 +124,7 @@ fn of_agent(key: &StepKey, item: &Item) -> bool {
 pub(super) fn lone_step(kind: &str, name: &str) -> (What, String) {
     match kind {
         "model" => (What::Model, name.to_owned()),
-        "tool" => {
-            let tool = name.split_once(':').map_or(name, |(tool, _)| tool);
-            (What::Tool, tool.to_owned())
-        }
+        "tool" => (What::Tool, tool_and_call(name).0.to_owned()),
         "step" => {
             // Where and by whom it is taken stands before its own name.
             let own = name.rsplit('/').next().unwrap_or(name);

@@ -2,6 +2,7 @@
 
 use super::input::WORKFLOW;
 use crate::exit::Exit;
+use crate::terminal::lifecycle_tool;
 use crate::terminal::question::Allowed;
 use crate::terminal::text::{clean_line, fit};
 use serde_json::{Value, json};
@@ -118,7 +119,17 @@ impl Kept {
 /// Who asks what.
 pub(super) fn asks(ask: &AskInfo) -> String {
     let prompt = fit(&clean_line(&ask.prompt), MOST_OF_QUESTION);
-    format!("{} asks: {prompt}", clean_line(&ask.agent))
+    format!("{} asks: {prompt}", asker(ask))
+}
+
+/// The agent that asks, with the tool that does so in its name.
+pub(crate) fn asker(ask: &AskInfo) -> String {
+    let agent = clean_line(&ask.agent);
+    let own = ask.tool.as_deref().filter(|_| ask.hook.is_none() && !ask.is_approval());
+    match ask.hook.as_deref().and_then(lifecycle_tool).or(own) {
+        Some(tool) => format!("{agent} ({})", clean_line(tool)),
+        None => agent,
+    }
 }
 
 /// The command that answers.

@@ -19,7 +19,7 @@ pub(super) use conversation::{
 };
 pub(super) use input::{CARD, Recorded, WORKFLOW};
 pub(super) use keeper::Keeper;
-pub(super) use kept::Kept;
+pub(super) use kept::{Kept, asker};
 pub(super) use life::Life;
 pub(super) use place::Place;
 pub(super) use prepared::{Done, Prepared};

@@ -14,7 +14,7 @@ use tenure_cards::team::TeamError;
 use tenure_core::ask::Asker;
 use tenure_core::event::EventBus;
 use tenure_core::hook::Limit;
-use tenure_core::{CancelToken, Error};
+use tenure_core::{CancelCause, CancelToken, Error};
 use tenure_flow::{ChatReport, ChatRequest, Flow, Workflow};
 
 /// What a chat is told beside the workflow's files.
@@ -145,10 +145,9 @@ impl Stage {
         let cancels = async {
             tokio::select! {
                 biased;
-                () = self.stopper.stopped() => {}
-                () = time => {}
+                () = self.stopper.stopped() => token.cancel(),
+                () = time => token.cancel_for(CancelCause::TimeIsUp),
             }
-            token.cancel();
             std::future::pending().await
         };
         let went = tokio::select! {

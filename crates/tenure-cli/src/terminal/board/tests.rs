@@ -33,7 +33,8 @@ fn crowd(clones: usize) -> Tale {
         match at % 10 {
             3 => {
                 let (prompt, tool) = ("May I?".into(), Some(tool));
-                let kind = EventKind::Asked { ask: "1".into(), prompt, tool, approval: true };
+                let kind =
+                    EventKind::Asked { ask: "1".into(), prompt, hook: None, tool, approval: true };
                 tale.tell(late, &name, id, kind);
             }
             5 => {
@@ -137,8 +138,13 @@ fn a_line_stays_where_it_is_for_as_long_as_its_instance_is_at_work() {
     assert_eq!(shown(&mut board, &tale), [0, 1, 2, 3], "nobody is pushed out");
     tale.phase(60, &name(1), ids[1], Phase::Terminated);
     assert_eq!(shown(&mut board, &tale), [0, 5, 2, 3], "the busiest takes the free line");
-    let kind =
-        EventKind::Asked { ask: "1".into(), prompt: "?".into(), tool: None, approval: false };
+    let kind = EventKind::Asked {
+        ask: "1".into(),
+        prompt: "?".into(),
+        hook: None,
+        tool: None,
+        approval: false,
+    };
     tale.tell(70, &name(4), ids[4], kind);
     let now = shown(&mut board, &tale);
     assert!(now.contains(&4), "who waits for a person is always shown: {now:?}");

@@ -47,6 +47,37 @@ fn a_table_fits_its_terminal() {
 }
 
 #[test]
+fn each_call_is_shown_with_its_own_arguments_and_result() {
+    let pays = r#"[{"call": "pay", "with": {"to": "{input}"}}, "paid {input}"]"#;
+    let asks = r#"[{"calls": [{"call": "pay", "with": {"to": "ada"}}, {"call": "pay", "with": {"to": "bob"}}]},
+        {"calls": [{"call": "agent__c", "with": {"message": "eve"}}, {"call": "agent__c", "with": {"message": "joe"}}]}, "done"]"#;
+    let tool = "import asyncio\nasync def pay(to: str) -> str:\n    \
+        await asyncio.sleep(0.2 if to in ('ada', 'eve') else 0.1)\n    return f'to {to}'\n";
+    let sandbox = Sandbox::with(&[
+        ("tenure.toml", ""),
+        (
+            "a.md",
+            "---\ndefault: true\nagents: [c]\nmodel: script:a.json\nfunction_tools: [t.py:pay]\n---\nx\n",
+        ),
+        ("c.md", "---\nmodel: script:c.json\nfunction_tools: [t.py:pay]\n---\nx\n"),
+        ("a.json", asks),
+        ("c.json", pays),
+        ("t.py", tool),
+    ]);
+    sandbox.run(&["run", ".", "-m", "x", "--trust", "-q"]).exits(0);
+    let ran = sandbox.run(&["show", "last"]).exits(0);
+    let export = sandbox.run(&["export", "last", "--format", "markdown"]).exits(0).stdout;
+    for to in ["ada", "bob", "eve", "joe"] {
+        let row = format!(r#"pay {{"to":"{to}"}} → to {to}"#);
+        let found = rows(&ran).iter().filter(|shown| shown.contains(&row)).count();
+        assert_eq!(found, 1, "{row}\n{ran}");
+        let told = export.split("- tool `pay`").filter(|told| told.contains(&format!("to {to}\n")));
+        let told: Vec<_> = told.collect();
+        assert!(told.len() == 1 && told[0].contains(&format!(r#"{{"to":"{to}"}}"#)), "{export}");
+    }
+}
+
+#[test]
 fn a_run_is_shown_step_by_step_over_its_lives() {
     let sandbox = done();
     let ran = sandbox.run(&["show", "last"]).exits(0);

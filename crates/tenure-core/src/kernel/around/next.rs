@@ -186,7 +186,7 @@ impl<'a, K: Kind> Next<'a, K> {
             hook: entry.name.clone(),
             point: K::POINT,
             outcome,
-            took: started.elapsed(),
+            took: started.elapsed().saturating_sub(clock.time_off()),
         };
         let begun = site.begun(
             || EventKind::HookStarted { hook: entry.name.clone(), point: K::POINT },

@@ -7,7 +7,7 @@ use tenure_core::hook::{self, After, Flow, Point};
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{ModelErrorKind, ModelResponse, Usage};
 use tenure_core::phase::{AgentState, Phase};
-use tenure_core::{CancelToken, Error, ErrorKind, ExitReason, Outcome};
+use tenure_core::{CancelCause, CancelToken, Error, ErrorKind, ExitReason, Outcome};
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
@@ -346,5 +346,28 @@ async fn a_token_cancels_the_turns_it_was_given_to() {
     assert!(result.unwrap_err().is_cancelled());
     let error: Error = agent.request("again").cancel_on(&token).run().await.unwrap_err();
     assert!(error.is_cancelled(), "a token that is cancelled stays so");
+    assert_eq!(agent.state(), AgentState::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_expires_times_out_the_turns_it_was_given_to() {
+    let (log, token) = (Log::default(), CancelToken::new());
+    let agent = Agent::builder("agent").model(script([Reply::Hang, Reply::Hang]));
+    let agent = started(agent.with_lifecycle(probe_at("A", &log, Point::AfterAgent))).await;
+    // By way of a child: what is begun for somebody ends with them.
+    let child = token.child();
+    let (result, ()) = tokio::join!(agent.request("go").cancel_on(&child).run(), async {
+        tokio::time::sleep(ms(5)).await;
+        token.cancel_for(CancelCause::TimeIsUp);
+    });
+    assert_eq!(result.unwrap_err().outcome(), Outcome::TimedOut);
+    assert_eq!(child.cause(), Some(CancelCause::TimeIsUp));
+    assert!(child.is_cancelled());
+    assert_eq!(log.take(), ["A.after_agent(timed_out)"]);
+    let again = CancelToken::new();
+    again.cancel();
+    again.cancel_for(CancelCause::TimeIsUp);
+    let error = agent.request("again").cancel_on(&again).run().await.unwrap_err();
+    assert!(error.is_cancelled(), "it was cancelled before its time was up");
     assert_eq!(agent.state(), AgentState::Ready);
 }

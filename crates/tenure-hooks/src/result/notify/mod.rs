@@ -28,7 +28,7 @@ use tenure_core::hook::{
     Registration, hook,
 };
 use tenure_macros::lifecycle;
-use tenure_process::{Command, Ended, Environment};
+use tenure_process::{Command, Ended, Environment, StartCheck};
 use tokio_util::task::TaskTracker;
 
 /// What all ends of a turn have together.
@@ -67,6 +67,7 @@ enum By {
         dir: PathBuf,
         environment: Environment,
         tracker: TaskTracker,
+        check: Option<StartCheck>,
     },
     #[cfg(feature = "network")]
     Webhook(Arc<webhook::Webhook>),
@@ -80,6 +81,7 @@ impl Notify {
             dir: PathBuf::from("."),
             environment: Environment::new(),
             tracker: TaskTracker::new(),
+            check: None,
         })
     }
 
@@ -113,6 +115,13 @@ impl Notify {
     pub fn environment(mut self, seen: Environment) -> Self {
         if let By::Command { environment, .. } = &mut self.by {
             *environment = seen;
+        }
+        self
+    }
+
+    fn checked_by(mut self, by: Option<StartCheck>) -> Self {
+        if let By::Command { check, .. } = &mut self.by {
+            *check = by;
         }
         self
     }
@@ -173,11 +182,12 @@ impl AgentLifecycle for Telling {
         let delivery = record.delivery.clone();
         let body = Value::from(record).to_string().into_bytes();
         match &self.0.by {
-            By::Command { argv, dir, environment, tracker } => {
+            By::Command { argv, dir, environment, tracker, check } => {
                 let command = Command::new(argv.clone(), dir, environment)
                     .variable("TENURE_AGENT", cx.agent_name())
                     .variable("TENURE_DELIVERY", &delivery)
                     .variable("TENURE_OUTCOME", end.outcome().as_str())
+                    .checked_by(check.clone())
                     .told(body);
                 run(cx, &command, tracker).await?;
             }
@@ -293,7 +303,9 @@ impl Options for NotifyOptions {
                 let pass: Vec<String> = self.pass_env.iter().map(|it| it.0.clone()).collect();
                 let environment = crate::tools::environment(makings, &pass, &self.env)?;
                 let dir = makings.path(".").map_err(|why| Refusal::new("command", why))?;
-                Notify::command(command.0.clone()).dir(dir).environment(environment)
+                let check = makings.start_check(&command.0, &dir);
+                let notify = Notify::command(command.0.clone()).dir(dir);
+                notify.environment(environment).checked_by(check)
             }
             (None, Some(_)) if !self.pass_env.is_empty() => {
                 return Err(Refusal::new("pass_env", OF_COMMAND));

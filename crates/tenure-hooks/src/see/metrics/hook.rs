@@ -1,5 +1,6 @@
 //! The points at which something is counted.
 
+use super::super::lifecycle::LifecycleCall;
 use super::super::pump::Brought;
 use super::super::seen::{failed_attempt, failure, lock, model_name, status};
 use super::Center;
@@ -30,6 +31,7 @@ impl AgentLifecycle for Count {
     async fn on_start(&self, cx: InstanceCx<'_>) -> Result<(), HookError> {
         let pumps = self.0.enter(cx.instance_id())?;
         if let Some(bus) = cx.events() {
+            self.0.chats.join(&cx);
             pumps.attach(bus, handler(&self.0));
         }
         Ok(())
@@ -92,19 +94,25 @@ impl AgentLifecycle for Count {
     }
 }
 
-/// Counts what only events tell: hooks that failed, attempts that were made again, and questions.
+/// Counts what only events tell: hooks that failed, attempts that were made again, lifecycle tools, and
+/// questions.
 fn handler(center: &Arc<Center>) -> impl FnMut(Brought<'_>) -> bool + Send + 'static {
     let center: Weak<Center> = Arc::downgrade(center);
     let mut open = Questions::default();
     move |brought| {
         let Some(center) = center.upgrade() else { return false };
         match brought {
-            Brought::Event(event) if center.is_watched(event.instance) => {
-                center.take(event, &mut open);
+            Brought::Event(event) => {
+                if center.is_watched(event.instance) {
+                    center.take(event, &mut open);
+                }
+                center.chats.follow(event);
             }
-            // Which questions were answered meanwhile is not known.
-            Brought::Missed => open.clear(),
-            Brought::Event(_) => {}
+            Brought::Missed => {
+                // Which of them were answered is not known.
+                open.clear();
+                center.forget_the_gone();
+            }
         }
         true
     }
@@ -123,6 +131,9 @@ impl Center {
                 if let Some(failed) = failed_attempt(name, data) {
                     self.numbers.retried(failed.model, failed.kind);
                 }
+                if let Some(call) = LifecycleCall::read(name, data) {
+                    self.numbers.lifecycle_tool(&call);
+                }
                 return;
             }
             EventKind::Asked { ask, .. } => {
@@ -137,8 +148,8 @@ impl Center {
         self.numbers.asks_waiting(open.len());
     }
 
-    /// Whether an instance is one of those that are counted.
+    /// Returns `true` for an instance that is counted, or stands for a chat of one that is.
     fn is_watched(&self, instance: InstanceId) -> bool {
-        lock(&self.state).users.contains(&instance)
+        lock(&self.state).users.contains(&instance) || self.chats.knows(instance)
     }
 }

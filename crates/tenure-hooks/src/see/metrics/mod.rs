@@ -7,6 +7,7 @@ mod serve;
 
 pub(super) use options::MetricsOptions;
 
+use super::chats::Chats;
 use super::pump::Pumps;
 use super::saver::Saver;
 use super::seen::{around, lock};
@@ -29,8 +30,8 @@ const MOST_NAMES: usize = 200;
 /// How long an end waits for events that are still under way.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Metrics for Prometheus: turns, model calls, retries, tokens, cost, tool calls, hooks that failed,
-/// and questions that wait.
+/// Metrics for Prometheus: turns, model calls, retries, tokens, cost, tool calls, lifecycle tools, hooks
+/// that failed, and questions that wait.
 ///
 /// | metric | labels |
 /// |---|---|
@@ -45,6 +46,8 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// | `tenure_unpriced_model_calls_total` | `model` |
 /// | `tenure_tool_calls_total` | `tool`, `status` |
 /// | `tenure_tool_call_duration_seconds` | `tool` |
+/// | `tenure_lifecycle_tool_calls_total` | `trigger`, `tool`, `status` |
+/// | `tenure_lifecycle_tool_call_duration_seconds` | `trigger`, `tool` |
 /// | `tenure_hook_failures_total` | `hook`, `point`, `outcome` |
 /// | `tenure_asks_waiting` | |
 ///
@@ -52,9 +55,10 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// was made good further in is in `tenure_model_retries_total`: an attempt that failed, after which
 /// `retry` made another one or `fallback` asked another model.
 ///
-/// Retries, failures of hooks and questions are known from the agent's [events](tenure_core::event):
-/// an agent without a bus does not count there. A label has at most 200 values; what comes after them is `other`. A clone counts
-/// as the agent that it is a clone of.
+/// Retries, lifecycle tools, failures of hooks and questions are known from the agent's
+/// [events](tenure_core::event): an agent without a bus does not count there. Of a workflow the tools and
+/// hooks of the chat itself count too, once, if they have the bus of an agent that counts. A label has at
+/// most 200 values; what comes after them is `other`. A clone counts as the agent that it is a clone of.
 ///
 /// Clones of one `Metrics` count together.
 ///
@@ -87,6 +91,8 @@ struct Center {
     numbers: Arc<Numbers>,
     listen: Option<SocketAddr>,
     saver: Option<Arc<Saver>>,
+    /// The chats of the users.
+    chats: Chats,
     state: Mutex<State>,
 }
 
@@ -116,7 +122,9 @@ impl Metrics {
             // Another program reads it, as another user as a rule.
             Saver::new(path, 0o644, move || rendered.render().into_bytes())
         });
-        let center = Arc::new(Center { numbers, listen, saver, state: Mutex::default() });
+        let chats = Chats::default();
+        let state = Mutex::default();
+        let center = Arc::new(Center { numbers, listen, saver, chats, state });
         Self { center, listen, file }
     }
 
@@ -173,6 +181,7 @@ impl Center {
         // Its last events still count.
         pumps.close(DRAIN).await;
         lock(&self.state).users.remove(&user);
+        self.forget_the_gone();
         if let Some(server) = server {
             server.close().await;
         }
@@ -182,6 +191,14 @@ impl Center {
             }),
             None => Ok(()),
         }
+    }
+}
+
+impl Center {
+    /// Nothing is heard any more of those who are gone.
+    fn forget_the_gone(&self) {
+        let users = lock(&self.state).users.clone();
+        self.chats.keep(|instance| users.contains(&instance));
     }
 }
 

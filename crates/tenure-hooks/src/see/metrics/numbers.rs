@@ -3,6 +3,7 @@
 //! What belongs to a name is looked up once for a call, and counted without another look: a series
 //! that was counted into before is at hand.
 
+use super::super::lifecycle::{LifecycleCall, TRIGGERS};
 use super::super::seen::lock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -39,6 +40,7 @@ pub(super) struct Numbers {
     agents: Names<OfAgent>,
     models_of: Names<OfModel>,
     tools_of: Names<OfTool>,
+    lifecycle_tools_of: Names<OfLifecycleTool>,
     hooks: Names<Arc<str>>,
     turns: Counts,
     turn_seconds: Times,
@@ -51,6 +53,8 @@ pub(super) struct Numbers {
     unpriced: Counts,
     tools: Counts,
     tool_seconds: Times,
+    lifecycle_tools: Counts,
+    lifecycle_tool_seconds: Times,
     hook_failures: Counts,
     asks: Gauge,
 }
@@ -133,6 +137,24 @@ pub(super) struct OfAgent {
     ends: ByEnd,
 }
 
+/// The series of a lifecycle tool, by its trigger.
+struct OfLifecycleTool {
+    name: Arc<str>,
+    triggers: [OfTrigger; TRIGGERS.len()],
+}
+
+#[derive(Default)]
+struct OfTrigger {
+    seconds: Late<Histogram>,
+    ends: ByEnd,
+}
+
+impl OfLifecycleTool {
+    fn new(name: Arc<str>) -> Self {
+        Self { name, triggers: Default::default() }
+    }
+}
+
 /// What is counted of a model.
 struct OfModel {
     name: Arc<str>,
@@ -181,6 +203,7 @@ impl Numbers {
             agents: Names::new(most),
             models_of: Names::new(most),
             tools_of: Names::new(most),
+            lifecycle_tools_of: Names::new(most),
             hooks: Names::new(most),
             turns: Counts::default(),
             turn_seconds: Times::new_with_constructor(seconds),
@@ -193,6 +216,8 @@ impl Numbers {
             unpriced: Counts::default(),
             tools: Counts::default(),
             tool_seconds: Times::new_with_constructor(seconds),
+            lifecycle_tools: Counts::default(),
+            lifecycle_tool_seconds: Times::new_with_constructor(seconds),
             hook_failures: Counts::default(),
             asks: Gauge::default(),
         };
@@ -214,6 +239,11 @@ impl Numbers {
         registry.register("tool_calls", "Tool calls", it.tools.clone());
         let help = "How long tool calls took, in seconds";
         registry.register("tool_call_duration_seconds", help, it.tool_seconds.clone());
+        let help = "Calls of a workflow's lifecycle tools";
+        registry.register("lifecycle_tool_calls", help, it.lifecycle_tools.clone());
+        let help = "How long the functions of lifecycle tools took, in seconds";
+        let times = it.lifecycle_tool_seconds.clone();
+        registry.register("lifecycle_tool_call_duration_seconds", help, times);
         let help = "Hook calls that did not end well";
         registry.register("hook_failures", help, it.hook_failures.clone());
         registry.register("asks_waiting", "Questions that wait for a person", it.asks.clone());
@@ -290,6 +320,19 @@ impl Numbers {
         of.seconds.observe(came.took.as_secs_f64());
         let labels = || vec![("tool", of.name.clone()), ("status", came.to.into())];
         of.ends.inc(came.to, &self.tools, labels);
+    }
+
+    pub(super) fn lifecycle_tool(&self, call: &LifecycleCall<'_>) {
+        let of = self.lifecycle_tools_of.of(&call.tool, OfLifecycleTool::new);
+        let at = &of.triggers[call.trigger];
+        let labels = || vec![("trigger", TRIGGERS[call.trigger].into()), ("tool", of.name.clone())];
+        let seconds = call.took.as_secs_f64();
+        at.seconds.get(&self.lifecycle_tool_seconds, labels).observe(seconds);
+        at.ends.inc(call.status, &self.lifecycle_tools, || {
+            let mut labels = labels();
+            labels.push(("status", call.status.into()));
+            labels
+        });
     }
 
     pub(super) fn hook_failed(&self, hook: &str, point: &'static str, outcome: &'static str) {

@@ -31,7 +31,7 @@ impl Default for MetricsOptions {
 impl Options for MetricsOptions {
     const ABOUT: About = About {
         name: KIND,
-        summary: "Counts turns, calls, tokens, cost and failures for Prometheus.",
+        summary: "Counts turns, calls, lifecycle tools, tokens, cost and failures for Prometheus.",
         covers: &["UC-3.4", "UC-6.3"],
         peers: &[],
         example: r#"{ "listen": "127.0.0.1:0" }"#,

@@ -1,21 +1,20 @@
 //! The points at which spans begin and end.
 
-use super::super::seen::{bounded, failure, lock, model_name, status};
+use super::super::seen::{bounded, failure, model_name, status};
 use super::calls::{Call, Called, Chosen, Ended, Said, conversation};
 use super::content;
 use super::events::handler;
 use super::ids::{WITHIN, Within};
 use super::names::{CONVERSATION, OPERATION, WORKFLOW};
-use super::pipe::{Chat, Turn};
+use super::pipe::Turn;
 use super::records::{Asked, AskedContent, TurnSaid};
-use super::span::{Failed, Over, outcome};
+use super::span::{Failed, outcome};
 use super::{Config, KIND, Live, Pipeline};
 use opentelemetry::KeyValue;
-use opentelemetry::trace::SpanKind;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 use tenure_core::chat::ChatEnd;
 use tenure_core::context::{ChatCx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
@@ -69,47 +68,23 @@ impl AgentLifecycle for Watch {
         else {
             return Ok(Flow::Continue);
         };
-        // Every agent of the chat begins it; the first one's begin is its.
-        let known = lock(&pipe.chats).get_mut(id).map(|chat| chat.agents += 1);
-        if known.is_none() {
-            let parent = pipe.parent(&cx);
-            let chat = Chat {
-                place: pipe.place(&cx, None, parent),
-                parent,
-                name: name.to_owned(),
-                start: SystemTime::now(),
-                began: Instant::now(),
-                agents: 0,
-            };
-            lock(&pipe.chats).entry(id.into()).or_insert(chat).agents += 1;
-        }
+        pipe.begin_chat(&cx, id, name);
         Ok(Flow::Continue)
     }
 
     async fn after_chat(&self, cx: ChatCx<'_>, end: &ChatEnd) -> Result<(), HookError> {
         let (Some(pipe), Some(id)) = (self.live.pipe(), cx.chat_id()) else { return Ok(()) };
-        let ended = {
-            let mut chats = lock(&pipe.chats);
-            let Some(chat) = chats.get_mut(id) else { return Ok(()) };
-            chat.agents = chat.agents.saturating_sub(1);
-            if chat.agents > 0 { None } else { chats.remove(id) }
-        };
-        let Some(Chat { place, parent, name, start, began, .. }) = ended else { return Ok(()) };
-        let took = began.elapsed();
+        let name = cx.variables().get("workflow_name");
+        let Some(name) = name.as_ref().and_then(|name| name.as_str()) else { return Ok(()) };
         let not_ok = (!end.outcome.is_ok()).then_some(end.outcome.as_str());
         let error = not_ok.map(|kind| self.failed(end.error.as_ref(), kind));
-        if let Some(meters) = &pipe.exports.meters {
-            meters.workflow(&name, took, error.as_ref().map(|error| error.kind));
-        }
         let attributes = vec![
             KeyValue::new(OPERATION, "invoke_workflow"),
             KeyValue::new(CONVERSATION, id.to_owned()),
-            KeyValue::new(WORKFLOW, name.clone()),
+            KeyValue::new(WORKFLOW, name.to_owned()),
             outcome(end.outcome),
         ];
-        let name = format!("invoke_workflow {name}").into();
-        let kind = SpanKind::Internal;
-        pipe.export(Over { place, parent, kind, name, start, took, attributes, error });
+        pipe.end_chat(id, attributes, error);
         Ok(())
     }
 

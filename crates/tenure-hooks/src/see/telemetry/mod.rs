@@ -1,6 +1,7 @@
 //! Spans and metrics for OpenTelemetry.
 
 mod calls;
+mod chat;
 mod content;
 mod events;
 mod export;
@@ -41,12 +42,13 @@ type Pipeline = Arc<pipe::Pipe>;
 /// | `chat {model}` | client | a model call, with all of its attempts |
 /// | `execute_tool {name}` | internal | a tool call |
 /// | `create_agent {name}` | client | the start of an instance |
-/// | `tenure.hook {point}` | internal | a hook that was called |
+/// | `tenure.hook {point}` | internal | a hook that was called; of a lifecycle tool with its name and how it ended |
 /// | `tenure.approval` | internal | a question to a person, for as long as it stood |
 ///
 /// What the agent is in is told by events of its turn. Hooks, questions and states are known from
 /// the agent's [events](tenure_core::event): an agent without a bus has no such spans. The program
-/// gives every agent one; in Rust it is `AgentBuilder::events`.
+/// gives every agent one; in Rust it is `AgentBuilder::events`. The hooks of a workflow's chat, its
+/// lifecycle tools among them, are known the same way, and stand below the chat's span.
 ///
 /// What was said is no part of it, unless [`content`](Telemetry::content) says so: no messages, no
 /// instructions, no arguments and results, no words of errors. With it, what a model said is written

@@ -1,9 +1,12 @@
 //! What is known of the agents that are watched, and the spans that become of it.
 
+use super::super::chats::Chats;
 use super::super::gather::{Gather, Taken};
 use super::super::pump::Pumps;
 use super::super::seen::lock;
 use super::Config;
+use super::chat::ChatSpan;
+use super::events::HookCall;
 use super::export::Exports;
 use super::ids::{Place, Trace, WITHIN};
 use super::names::{AGENT_DESCRIPTION, AGENT_ID, AGENT_NAME, OPERATION};
@@ -59,17 +62,6 @@ pub(super) struct Turn {
     over: Option<Box<TurnTold>>,
 }
 
-/// A workflow's chat.
-pub(super) struct Chat {
-    pub(super) place: Place,
-    pub(super) parent: Option<Place>,
-    pub(super) name: String,
-    pub(super) start: SystemTime,
-    pub(super) began: Instant,
-    /// How many agents have begun it, and not ended it.
-    pub(super) agents: usize,
-}
-
 /// A question that is open.
 pub(super) struct Question {
     pub(super) run: Option<RunId>,
@@ -86,7 +78,11 @@ pub(super) struct Pipe {
     pub(super) pumps: Pumps,
     beings: Mutex<HashMap<InstanceId, Arc<Being>>>,
     turns: Mutex<HashMap<RunId, Turn>>,
-    pub(super) chats: Mutex<HashMap<Arc<str>, Chat>>,
+    /// The chats of those who are heard.
+    pub(super) chats: Chats,
+    pub(super) chat_spans: Mutex<HashMap<Arc<str>, ChatSpan>>,
+    /// Hooks that were called before the turn was known that they are part of.
+    pub(super) early: Mutex<HashMap<RunId, Vec<HookCall>>>,
     pub(super) questions: Mutex<HashMap<Arc<str>, Question>>,
 }
 
@@ -104,7 +100,9 @@ impl Pipe {
             pumps: Pumps::default(),
             beings: Mutex::default(),
             turns: Mutex::default(),
-            chats: Mutex::default(),
+            chats: Chats::default(),
+            chat_spans: Mutex::default(),
+            early: Mutex::default(),
             questions: Mutex::default(),
         })
     }
@@ -114,7 +112,7 @@ impl Pipe {
     pub(super) fn parent(&self, cx: &Cx<'_>) -> Option<Place> {
         let chat = cx.chat_id();
         let within = WITHIN.try_with(Clone::clone).ok();
-        let of_chat = || chat.and_then(|chat| lock(&self.chats).get(chat).map(|chat| chat.place));
+        let of_chat = || chat.and_then(|chat| self.chat_place(chat));
         match within {
             // A chat that a tool runs is part of the call, and its turns are part of the chat.
             Some(within) if within.chat.as_deref() == chat => Some(within.place),
@@ -158,6 +156,9 @@ impl Pipe {
             life: Mutex::new(Life { is_created: false, state }),
         });
         lock(&self.beings).insert(cx.instance_id(), being.clone());
+        if is_heard && let Some(chat) = self.chats.join(cx) {
+            self.expect_chat(cx, chat);
+        }
         if let Some(meters) = &self.exports.meters {
             meters.state(None, state);
         }
@@ -201,6 +202,7 @@ impl Pipe {
 
     /// An instance is over.
     pub(super) fn gone(&self, instance: InstanceId) {
+        self.settle_early(Some(instance));
         let Some(being) = lock(&self.beings).remove(&instance) else { return };
         self.created(&being, SystemTime::now(), false);
         if let Some(meters) = &self.exports.meters {
@@ -228,10 +230,12 @@ impl Pipe {
         lock(&self.turns).get_mut(&run).map(look)
     }
 
-    /// What something in a run is part of: its turn, else the creation of its instance.
+    /// Returns the span that something in a run is part of: its turn, else the chat that its instance
+    /// stands for, else the creation of its instance.
     pub(super) fn place_of(&self, run: Option<RunId>, instance: InstanceId) -> Option<Place> {
         let of_turn = run.and_then(|run| self.turn(run, |turn| turn.place));
-        of_turn.or_else(|| self.being(instance).map(|being| being.place))
+        let of_chat = || self.chats.hosted_by(instance).and_then(|chat| self.chat_place(&chat));
+        of_turn.or_else(of_chat).or_else(|| self.being(instance).map(|being| being.place))
     }
 
     /// A turn is over. If its events are heard it is exported once they have said so: some of them
@@ -270,8 +274,10 @@ impl Pipe {
         }
     }
 
-    /// Nothing more comes of any turn that is over: what would have said so was missed.
+    /// Nothing more comes of anything that is over: what would have said so was missed.
     pub(super) fn settle_all(&self) {
+        self.settle_early(None);
+        self.settle_chats();
         let mut turns = lock(&self.turns);
         let over: Vec<RunId> =
             turns.iter().filter(|(_, turn)| turn.over.is_some()).map(|(run, _)| *run).collect();

@@ -24,7 +24,9 @@ impl Guard {
     /// Runs a command of whoever wrote the file, and tells what it writes line by line.
     async fn run(&self, cx: &Cx<'_>, argv: &[String]) -> Result<(), String> {
         let shell = &*self.shell;
-        let command = Command::new(argv.to_vec(), &shell.dir, &shell.environment).keep(shell.most);
+        let command = Command::new(argv.to_vec(), &shell.dir, &shell.environment)
+            .checked_by(shell.checks.get(argv).cloned())
+            .keep(shell.most);
         let what = self.shown(argv);
         let heard = command.run(&self.tracker).await;
         let failed = |why| format!("`{what}`: {}", redacted(shell, why));

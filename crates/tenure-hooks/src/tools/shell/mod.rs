@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::hook::{IntoRegistration, Point, Points, Policy, Registration, hook};
-use tenure_process::Environment;
+use tenure_process::{Environment, StartCheck};
 use tokio_util::task::TaskTracker;
 use tool::ShellTool;
 
@@ -61,6 +61,8 @@ pub struct Shell {
     limit: Duration,
     most: usize,
     startup: Vec<Vec<String>>,
+    /// The checks before commands of whoever wrote the file.
+    checks: BTreeMap<Vec<String>, StartCheck>,
     shutdown: Vec<Vec<String>>,
     shutdown_limit: Duration,
     leave: Leave,
@@ -79,6 +81,7 @@ impl Shell {
             limit: Duration::from_secs(60),
             most: 64 * 1024,
             startup: Vec::new(),
+            checks: BTreeMap::new(),
             shutdown: Vec::new(),
             shutdown_limit: Duration::from_secs(5),
             leave: Leave::default(),
@@ -303,6 +306,10 @@ impl Options for ShellOptions {
         shell.description = self.description.unwrap_or(shell.description);
         shell.startup = self.startup_commands.into_iter().map(|it| it.0).collect();
         shell.shutdown = self.shutdown_commands.into_iter().map(|it| it.0).collect();
+        for argv in shell.startup.iter().chain(&shell.shutdown) {
+            let check = makings.start_check(argv, &shell.dir);
+            shell.checks.extend(check.map(|check| (argv.clone(), check)));
+        }
         shell.redact = self.redact.into_iter().map(|it| it.regex).collect();
         for (at, pattern) in self.allow.iter().enumerate() {
             let refused = |it: Refusal| Refusal::new(format!("allow[{at}]"), it.message());

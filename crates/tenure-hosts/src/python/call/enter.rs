@@ -3,9 +3,10 @@
 use super::{Again, Invocation, Rest, Told};
 use crate::python::Style;
 use crate::python::brief;
-use crate::python::lane::{Lane, NotSent};
+use crate::python::config::limit_text;
+use crate::python::lane::Lane;
 use crate::python::starts::Start;
-use crate::python::worker::{Depth, Worker};
+use crate::python::worker::{Depth, Unopened, Worker};
 use crate::site::Site;
 use serde_json::json;
 use std::pin::pin;
@@ -35,6 +36,13 @@ impl Entered {
             self.lane.unclaim();
         }
     }
+}
+
+/// The outcome of looking for a thread.
+enum Way {
+    Open(Entered),
+    /// The worker is gone, and another one has to be started.
+    NoWorker,
 }
 
 /// What a function does to the thread that it runs on.
@@ -84,18 +92,8 @@ impl Invocation<'_> {
     pub(super) async fn enter(&self) -> Result<Entered, HookError> {
         let cx = *self.site.cx();
         let since = Instant::now();
-        let entered = off_the_clock(&cx, self.host.limits().queue, self.find_way()).await;
+        let entered = self.find_way().await;
         let waited = since.elapsed();
-        let entered = entered.unwrap_or_else(|| {
-            Err(HookError::of_kind(
-                FaultKind::TimedOut,
-                format!(
-                    "`{}` was not called: the thread of the agent was not free within {:?}",
-                    self.hook,
-                    self.host.limits().queue
-                ),
-            ))
-        });
         if waited >= WORTH_TELLING {
             cx.announce("python.queued", || {
                 json!({
@@ -108,13 +106,55 @@ impl Invocation<'_> {
         entered
     }
 
+    /// Waits for a worker, which has the limit of a start, and then for a thread of it, which has that of the
+    /// queue: a short queue does not make every cold start fail.
     async fn find_way(&self) -> Result<Entered, HookError> {
+        let cx = *self.site.cx();
+        let limits = self.host.limits();
+        let mut left = limits.queue;
+        loop {
+            if self.host.sitting(&cx, self.chair)?.is_none() {
+                // A spare that never becomes ready is waited for before another one is started.
+                let limit = limits.start.saturating_mul(2);
+                let seated = off_the_clock(&cx, limit, self.host.seated(&cx, self.chair)).await;
+                seated.unwrap_or_else(|| Err(self.no_worker()))?;
+            }
+            let since = Instant::now();
+            match off_the_clock(&cx, left, self.find_thread()).await {
+                Some(Ok(Way::Open(entered))) => return Ok(entered),
+                Some(Ok(Way::NoWorker)) => left = left.saturating_sub(since.elapsed()),
+                Some(Err(error)) => return Err(error),
+                None => return Err(self.no_thread()),
+            }
+        }
+    }
+
+    #[cold]
+    fn no_worker(&self) -> HookError {
+        let limit = limit_text("start", self.host.limits().start);
+        let why = format!(
+            "`{}` was not called: no worker of Python was ready in time, which is {limit} for a start",
+            self.hook
+        );
+        HookError::of_kind(FaultKind::NotStarted, why)
+    }
+
+    #[cold]
+    pub(super) fn no_thread(&self) -> HookError {
+        let limit = limit_text("queue", self.host.limits().queue);
+        let why = format!(
+            "`{}` was not called: the thread of the agent was not free within {limit}",
+            self.hook
+        );
+        HookError::of_kind(FaultKind::TimedOut, why)
+    }
+
+    async fn find_thread(&self) -> Result<Way, HookError> {
         let cx = *self.site.cx();
         let instance = cx.instance_id();
         loop {
-            let worker = match self.host.sitting(&cx, self.chair)? {
-                Some(worker) => worker,
-                None => self.host.seated(&cx, self.chair).await?,
+            let Some(worker) = self.host.sitting(&cx, self.chair)? else {
+                return Ok(Way::NoWorker);
             };
             let Some(first) = worker.first_lane(instance) else {
                 self.open_first(&worker).await?;
@@ -123,7 +163,7 @@ impl Invocation<'_> {
             let mut changed = pin!(first.changed.notified());
             changed.as_mut().enable();
             if let Some(entered) = self.enter_worker(worker.clone()) {
-                return Ok(entered);
+                return Ok(Way::Open(entered));
             }
             if first.is_held() || !first.is_open() {
                 if first.is_open() {
@@ -136,12 +176,28 @@ impl Invocation<'_> {
                 changed.await;
                 continue;
             }
-            match worker.open_lane(instance, brief::about(&cx), Depth::Further).await {
-                Ok(Some(lane)) => return Ok(Entered { worker, lane, is_claimed: true }),
-                Ok(None) => {}
-                Err(NotSent) => {
-                    worker.abandon("the worker took no more calls", self.host.tracker())
-                }
+            if let Some(lane) = self.open_lane(&worker, Depth::Further)? {
+                return Ok(Way::Open(Entered { worker, lane, is_claimed: true }));
+            }
+        }
+    }
+
+    /// Opens a lane; `None` is that the next look at the worker finds another way.
+    fn open_lane(
+        &self,
+        worker: &Arc<Worker>,
+        depth: Depth,
+    ) -> Result<Option<Arc<Lane>>, HookError> {
+        let cx = self.site.cx();
+        match worker.open_lane(cx.instance_id(), brief::about(cx), depth, self.chair) {
+            Ok(lane) => Ok(lane),
+            Err(Unopened::NotSent) => {
+                worker.abandon("the worker took no more calls", self.host.tracker());
+                Ok(None)
+            }
+            Err(Unopened::Here(error)) => {
+                let why = format!("`{}` was not called: no pipe could be made: {error}", self.hook);
+                Err(HookError::of_kind(FaultKind::NotStarted, why))
             }
         }
     }
@@ -151,15 +207,7 @@ impl Invocation<'_> {
     async fn open_first(&self, worker: &Arc<Worker>) -> Result<(), HookError> {
         let cx = self.site.cx();
         let instance = cx.instance_id();
-        let opened = worker.open_lane(instance, brief::about(cx), Depth::First).await;
-        let lane = match opened {
-            Ok(Some(lane)) => lane,
-            Ok(None) => return Ok(()),
-            Err(NotSent) => {
-                worker.abandon("the worker took no more calls", self.host.tracker());
-                return Ok(());
-            }
-        };
+        let Some(lane) = self.open_lane(worker, Depth::First)? else { return Ok(()) };
         let setup = Setup { worker, lane: &lane, is_done: false };
         let again = self.host.starts().again(instance, self.chair);
         if again.is_empty() || self.start_again(worker, &lane, &again).await? == Started::Yes {
@@ -187,16 +235,21 @@ impl Invocation<'_> {
             let entered = Entered { worker: worker.clone(), lane: lane.clone(), is_claimed: false };
             let (repeat, result) = Box::pin(invocation.call(entered, Told::StartAgain)).await;
             if let Err(failed) = result {
-                if repeat == Again::Yes {
+                if repeat != Again::No {
                     return Ok(Started::NotHere);
                 }
+                let fault = failed.into_fault();
+                // A turn that was cancelled, or whose time is up, says nothing of the start: the next call tries it
+                // again.
+                if fault.downcast_ref::<Error>().is_some() {
+                    return Err(fault);
+                }
                 self.host.starts().fail(cx.instance_id());
-                return Err(HookError::new(format!(
-                    "`{}` could not start the agent again after its worker was replaced: {}",
-                    start.hook,
-                    failed.into_fault()
-                ))
-                .fatal());
+                let why = format!(
+                    "`{}` could not start the agent again after its worker was replaced: {fault}",
+                    start.hook
+                );
+                return Err(HookError::new(why).fatal());
             }
         }
         cx.announce("python.worker_replaced", || {
@@ -239,19 +292,21 @@ impl Drop for Setup<'_> {
 }
 
 /// Waits for something that is not the function's own time, until the call is cancelled. `None`: it took
-/// longer than the limit, or than the turn may.
+/// longer than the limit, or at an end, than all of them may together.
 pub(super) async fn off_the_clock<T>(
     cx: &Cx<'_>,
     limit: Duration,
     wait: impl Future<Output = Result<T, HookError>>,
 ) -> Option<Result<T, HookError>> {
+    let left = cx.may_wait().filter(|left| *left < limit);
     let _paused = cx.pause_limit();
-    let turn = cx.deadline().map(|at| at.saturating_duration_since(std::time::Instant::now()));
-    let limit = turn.map_or(limit, |left| left.min(limit));
     tokio::select! {
         biased;
         ended = wait => Some(ended),
         () = cx.cancelled() => Some(Err(Error::cancelled().into())),
-        () = tokio::time::sleep(limit) => None,
+        () = tokio::time::sleep(left.unwrap_or(limit)) => {
+            let is_turn_over = left.is_some() && !cx.hook_type().is_end();
+            is_turn_over.then(|| Err(Error::turn_timed_out().into()))
+        }
     }
 }

@@ -65,14 +65,11 @@ impl Drop for InFlight<'_> {
         };
         // Held from now on: the instance's next call comes after this one.
         lane.hold();
-        let (entered, hook, begun) = (self.entered.clone(), hook.to_owned(), self.has_begun());
+        let entered = self.entered.clone();
+        let hook = hook.to_owned();
         let end = async move {
             let Entered { worker, lane, .. } = &entered;
-            if begun {
-                worker.end_call(lane, id, &hook).await;
-            } else {
-                worker.end_load(lane, id, &hook).await;
-            }
+            worker.end_call(lane, id, &hook).await;
             lane.desk().close(id);
             entered.leave();
             lane.let_go();

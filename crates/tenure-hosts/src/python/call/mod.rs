@@ -7,6 +7,7 @@ mod enter;
 mod flight;
 mod talk;
 
+use super::config::limit_text;
 use super::frame::{self, Heard, Incoming};
 use super::host::{Chair, Entry};
 use super::lane::{Gone, NotSent};
@@ -17,19 +18,20 @@ use crate::payload::At;
 use crate::site::Site;
 use enter::{Entered, off_the_clock};
 use flight::InFlight;
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, poll};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use talk::Talk;
 use tenure_core::hook::{FaultKind, HookError, Point};
 use tenure_core::model::{ModelRequest, ModelResponse};
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{BoxFuture, NextModel, NextTool};
 
-/// A frame up to this size always fits into the socket of a thread that reads.
+/// A frame up to this size always fits into the pipe of a thread that reads.
 const SMALL: usize = 32 << 10;
 /// How often a call goes to another worker because one was gone before it began.
 const TRIES: u32 = 3;
@@ -100,6 +102,8 @@ pub(super) struct Invocation<'a> {
 enum Unsent {
     TooLong(usize),
     NotTaken,
+    /// It was cut while it was on its way.
+    Cut(HookError),
 }
 
 impl From<NotSent> for Unsent {
@@ -139,10 +143,23 @@ impl From<HookError> for Failed {
     }
 }
 
+/// An event of a call whose function has not begun.
+enum News {
+    /// Its turn has come, and its module is loaded.
+    Loads,
+    /// Its function runs.
+    Begun,
+    /// It ended, and its function never began.
+    Over(Heard),
+}
+
 /// Whether a call that failed because its worker was gone may be made once more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Again {
-    Yes,
+    /// It had not begun.
+    Unbegun,
+    /// It had, and another call took it down.
+    Once,
     No,
 }
 
@@ -173,6 +190,7 @@ impl Invocation<'_> {
 
     async fn run_on(&self, told: Told<'_>) -> Result<Said, HookError> {
         let mut tries = 0;
+        let mut was_repeated = false;
         loop {
             tries += 1;
             let entered = match self.enter_now()? {
@@ -181,7 +199,9 @@ impl Invocation<'_> {
             };
             match self.call(entered, told).await {
                 (_, Ok(said)) => return Ok(said),
-                (Again::Yes, Err(_)) if tries < TRIES => {}
+                (Again::Unbegun, Err(_)) if tries < TRIES => {}
+                // A call that goes down with every worker is likely the one that takes them down.
+                (Again::Once, Err(_)) if !was_repeated => was_repeated = true,
                 (_, Err(failed)) => return Err(failed.into_fault()),
             }
         }
@@ -190,14 +210,22 @@ impl Invocation<'_> {
     /// Makes the call on this lane.
     async fn call(&self, entered: Entered, told: Told<'_>) -> (Again, Result<Said, Failed>) {
         let call = InFlight::new(self, entered);
-        let said = match self.send(&call, told).await {
+        let sent = {
+            let mut sending = pin!(self.send(&call, told));
+            match poll!(&mut sending) {
+                Poll::Ready(sent) => sent,
+                Poll::Pending => Box::pin(self.sent_later(sending)).await,
+            }
+        };
+        let said = match sent {
             Ok((early, Begin::AtOnce)) => {
                 call.set_begun();
                 self.answered(&call, early).await
             }
             Ok((early, begin)) => Box::pin(self.answered_later(&call, begin, early)).await,
             Err(Unsent::TooLong(size)) => Err(Failed::Fault(too_long(size))),
-            Err(Unsent::NotTaken) => Err(Failed::Gone(call.lane().gone())),
+            Err(Unsent::NotTaken) => Err(Failed::Gone(self.not_taken(&call))),
+            Err(Unsent::Cut(fault)) => Err(Failed::Cut(fault)),
         };
         let again = match &said {
             Err(Failed::Gone(gone)) => self.may_be_repeated(&call, told, gone),
@@ -209,16 +237,41 @@ impl Invocation<'_> {
         (again, said)
     }
 
+    /// Waits until a call has been sent: what lies before it in the pipe has to be read first, which is not the
+    /// function's own time.
+    async fn sent_later<T>(
+        &self,
+        sending: impl Future<Output = Result<T, Unsent>>,
+    ) -> Result<T, Unsent> {
+        let cx = *self.site.cx();
+        let limit = self.host.limits().queue;
+        match off_the_clock(&cx, limit, async { Ok(sending.await) }).await {
+            Some(sent) => sent.map_err(Unsent::Cut)?,
+            None => Err(Unsent::Cut(self.no_thread())),
+        }
+    }
+
+    /// Says why a call was not taken. A process that died is not known to be dead at once; it is given up, so
+    /// that the next try goes to another.
+    #[cold]
+    fn not_taken(&self, call: &InFlight<'_>) -> Gone {
+        let gone = call.lane().gone();
+        if call.lane().is_open() {
+            call.worker().abandon("the worker took no more calls", self.host.tracker());
+        }
+        gone
+    }
+
     fn may_be_repeated(&self, call: &InFlight<'_>, told: Told<'_>, gone: &Gone) -> Again {
-        if !call.has_begun() {
-            return Again::Yes;
+        if !call.has_begun() && !gone.begun.contains(&call.id) {
+            return Again::Unbegun;
         }
         let is_culprit = match gone.culprit {
             Some(culprit) => culprit == call.id,
             None => call.lane().life().was_alone(),
         };
         let is_repeatable = matches!(told, Told::StartAgain) || self.site.cx().hook_type().is_end();
-        if is_repeatable && !is_culprit { Again::Yes } else { Again::No }
+        if is_repeatable && !is_culprit { Again::Once } else { Again::No }
     }
 
     /// Hears a function out that runs.
@@ -228,7 +281,7 @@ impl Invocation<'_> {
             false => None,
         };
         match first {
-            Some(Heard::End(_)) => Ok(Said::Decision(None)),
+            Some(Heard::End(_, ending)) => Ok(Said::Decision(ending.decision())),
             first => Box::pin(self.converse(call, first, early)).await,
         }
     }
@@ -243,16 +296,25 @@ impl Invocation<'_> {
     ) -> Result<Said, Failed> {
         let cx = *self.site.cx();
         let limits = self.host.limits();
-        let (limit, why) = match begin {
-            Begin::Loads => (limits.load, "its module takes too long to load"),
-            _ => (limits.queue, "another function of the agent keeps its thread"),
-        };
-        let until_begun = async { Ok(self.until_begun(call, early).await) };
-        let begun = match off_the_clock(&cx, limit, until_begun).await {
-            Some(begun) => begun.map_err(Failed::Cut)??,
-            None => {
-                let why = format!("`{}` did not begin within {limit:?}: {why}", self.hook);
-                return Err(Failed::Cut(HookError::of_kind(FaultKind::TimedOut, why)));
+        let mut begin = begin;
+        let mut early = early;
+        let begun = loop {
+            let (setting, limit, why) = match begin {
+                Begin::Loads => ("load", limits.load, "its module takes too long to load"),
+                _ => ("queue", limits.queue, "another function of the agent keeps its thread"),
+            };
+            let until_news = async { Ok(self.until_news(call, &mut early).await) };
+            match off_the_clock(&cx, limit, until_news).await {
+                Some(news) => match news.map_err(Failed::Cut)?? {
+                    News::Loads => begin = Begin::Loads,
+                    News::Begun => break None,
+                    News::Over(end) => break Some(end),
+                },
+                None => {
+                    let limit = limit_text(setting, limit);
+                    let why = format!("`{}` did not begin within {limit}: {why}", self.hook);
+                    return Err(Failed::Cut(HookError::of_kind(FaultKind::TimedOut, why)));
+                }
             }
         };
         call.set_begun();
@@ -260,17 +322,17 @@ impl Invocation<'_> {
             self.host.starts().began(cx.instance_id(), self.entry);
         }
         match begun {
-            Some(Heard::End(_)) => Ok(Said::Decision(None)),
+            Some(Heard::End(_, ending)) => Ok(Said::Decision(ending.decision())),
             first => Box::pin(self.converse(call, first, VecDeque::new())).await,
         }
     }
 
-    /// Waits until the function begins; `Some` is the end of a call that never did.
-    async fn until_begun(
+    /// Waits until something happens to a call whose function has not begun.
+    async fn until_news(
         &self,
         call: &InFlight<'_>,
-        mut early: VecDeque<Heard>,
-    ) -> Result<Option<Heard>, Gone> {
+        early: &mut VecDeque<Heard>,
+    ) -> Result<News, Gone> {
         let talk = Talk::new(self, call);
         loop {
             let heard = match early.pop_front() {
@@ -278,13 +340,14 @@ impl Invocation<'_> {
                 None => call.lane().receive(call.id).await?,
             };
             match heard {
-                Heard::Said(frame) if frame.began => return Ok(None),
+                Heard::Said(frame) if frame.began => return Ok(News::Begun),
+                Heard::Said(frame) if frame.loads => return Ok(News::Loads),
                 Heard::Said(frame) if !frame.is_end() => {
                     if let Some(answer) = talk.hear(*frame) {
                         answer.await;
                     }
                 }
-                end => return Ok(Some(end)),
+                end => return Ok(News::Over(end)),
             }
         }
     }
@@ -298,8 +361,9 @@ impl Invocation<'_> {
         let mut outbox = call.lane().outbox().await?;
         let mut begin = Begin::AtOnce;
         if !outbox.knows(self.entry) {
-            begin = Begin::Loads;
-            Box::pin(call.worker().send_file(self.entry.file, &self.entry.function.file)).await?;
+            let is_alone = call.lane().desk().is_alone();
+            begin = if is_alone { Begin::Loads } else { Begin::QueuedToLoad };
+            call.worker().send_file(self.entry.file, &self.entry.function.file)?;
         } else if !call.lane().desk().is_alone() || self.queues_for_variables() {
             begin = Begin::Queued;
         }
@@ -406,7 +470,7 @@ impl Invocation<'_> {
                 },
             };
             let frame = match frame {
-                Heard::End(_) => Incoming::default(),
+                Heard::End(_, ending) => Incoming { r: ending.decision(), ..Incoming::default() },
                 Heard::Said(frame) => *frame,
             };
             if frame.is_end() {

@@ -35,18 +35,17 @@ def begin(lane: Lane, message: dict[str, Any]) -> None:
         ctx = ToolHookContext(lane, message, function)
     else:
         ctx = Context(lane, message, function)
-    if function.body is None and not find_body(ctx):
-        return
+    if function.body is None:
+        if message.get("tell") == "loads":
+            lane.pipe.write(b'{"id":%d,"loads":true}' % ctx._id)
+        if not find_body(ctx):
+            return
     if function.is_async:
         if "tell" in message:
-            tell_begun(ctx)
+            lane.tell_begun(ctx)
         begin_task(ctx)
     else:
         run_plain(ctx, "tell" in message)
-
-
-def tell_begun(ctx: Context) -> None:
-    ctx._lane.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
 
 
 def find_body(ctx: Context) -> bool:
@@ -57,6 +56,8 @@ def find_body(ctx: Context) -> bool:
     token = current.set(ctx)
     try:
         lane.run(ctx, lambda ctx: ctx._function.resolve())
+    except Closed:
+        raise
     except BaseException as error:
         over(ctx, failed(ctx, error))
         return False
@@ -84,7 +85,7 @@ def run_plain(ctx: Context, tells: bool) -> None:
         current.set(ctx)
         lane.acquire(chat)
         if tells:
-            tell_begun(ctx)
+            lane.tell_begun(ctx)
         value = ctx._run()
         if value is not None and hasattr(value, "__await__"):
             return value
@@ -92,6 +93,8 @@ def run_plain(ctx: Context, tells: bool) -> None:
 
     try:
         frame = lane.run(ctx, lambda ctx: lane.context.run(run, ctx))
+    except Closed:
+        raise
     except BaseException as error:
         frame = failed(ctx, error)
     lane.release(chat)

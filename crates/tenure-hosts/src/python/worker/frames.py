@@ -1,14 +1,14 @@
 """The worker: runs hooks and tools of Tenure that are written in Python.
 
 It is started by the host, which sends it this source, and it uses the standard library alone. The
-parts in this folder are one program, one behind the other: frames, output, values, later, context,
-questions, imports, modules, loop, lane, calls, replies, messages, tool_hooks, stand_ins, workflow,
-main; convert, records, hints and plain when they are needed. This one comes first and has the
-imports of all.
-Frames are a length in four bytes, little end first, and then JSON. They travel on sockets of their
+parts in this folder are one program, one behind the other: frames, output, values, config, later,
+context, questions, project, imports, modules, loop, lane, calls, replies, messages, tool_hooks,
+stand_ins, workflow, main; convert, records, hints and plain when they are needed. This one comes
+first and has the imports of all.
+Frames are a length in four bytes, little end first, and then JSON. They travel on pipes of their
 own: what a hook prints becomes log lines and never touches them.
 
-Every instance has a lane: a thread with an event loop and a socket, on which all of its functions
+Every instance has a lane: a thread with an event loop and two pipes, on which all of its functions
 run, plain ones and coroutines. The main thread runs none of them. It opens lanes and cancels calls,
 so it answers whatever a function does, unless one holds the interpreter itself.
 """
@@ -57,8 +57,8 @@ CHUNK = 1 << 16
 
 tenure: Any = types.ModuleType("tenure")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-encode = _encoder.encode
 scan: Any = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
 NOT_JSON = (TypeError, ValueError, OverflowError, RecursionError)
 
 current: contextvars.ContextVar[Optional[Context]] = contextvars.ContextVar(
@@ -69,6 +69,30 @@ current: contextvars.ContextVar[Optional[Context]] = contextvars.ContextVar(
 # Frames.
 
 
+def quick_encoder() -> Any:
+    """What `JSONEncoder.encode` makes anew for every value, which takes longer than to use it."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    text: Any = json.encoder.encode_basestring
+    try:
+        return make(None, _encoder.default, text, None, ":", ",", False, False, False)
+    except TypeError:
+        return None
+
+
+_pieces = quick_encoder()
+
+
+def encode(value: Any) -> str:
+    """The JSON of a value."""
+    if _pieces is None:
+        return _encoder.encode(value)
+    try:
+        return "".join(_pieces(value, 0))
+    except RecursionError:
+        # This one says whether the value contains itself.
+        return _encoder.encode(value)
+
+
 class Closed(BaseException):
     """The host has closed its end: nothing is left to be done here."""
 
@@ -76,8 +100,9 @@ class Closed(BaseException):
 class Pipe:
     """One end of a conversation with the host."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, out: int) -> None:
         self.fd = fd
+        self.out = out
         self.ready: deque[Union[bytes, dict[str, Any]]] = deque()
         self.part = bytearray()
         self.lock = threading.Lock()
@@ -87,9 +112,9 @@ class Pipe:
         data = len(body).to_bytes(4, "little") + body
         try:
             with self.lock:
-                sent = os.write(self.fd, data)
+                sent = os.write(self.out, data)
                 while sent < len(data):
-                    sent += os.write(self.fd, memoryview(data)[sent:])
+                    sent += os.write(self.out, memoryview(data)[sent:])
         except (BrokenPipeError, ConnectionResetError):
             pass
         except OSError:

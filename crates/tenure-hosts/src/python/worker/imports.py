@@ -5,8 +5,6 @@
 # sibling of the same name, and relative imports are what they are in every package. The name `a` in
 # an import means the file beside the one that imports, then one in the project's folder.
 
-TOP = "tenure_project"
-SUFFIXES = (*importlib.machinery.EXTENSION_SUFFIXES, ".py")
 bootstrap: Any = importlib._bootstrap
 plain_import: Any = builtins.__import__
 
@@ -15,129 +13,15 @@ def standard_library() -> frozenset[str]:
     """The names of its modules, which no file of a project takes."""
     names: Optional[frozenset[str]] = getattr(sys, "stdlib_module_names", None)
     if names is None:
-        folder = os.path.dirname(os.__file__)
-        found = {*os.listdir(folder), *os.listdir(os.path.join(folder, "lib-dynload"))}
-        names = frozenset((*sys.builtin_module_names, *(it.partition(".")[0] for it in found)))
+        # Before Python 3.10 only its folders say.
+        own = os.path.dirname(os.__file__)
+        folders = filter(os.path.isdir, (own, os.path.join(own, "lib-dynload")))
+        found = (it.partition(".")[0] for folder in folders for it in os.listdir(folder))
+        names = frozenset((*sys.builtin_module_names, *found))
     return names | {"tenure"}
 
 
 STANDARD_LIBRARY = standard_library()
-
-
-class Project:
-    """The folder of the project, and the files in it that may be imported."""
-
-    is_forked = False
-
-    def __init__(self, about: dict[str, Any]) -> None:
-        self.root = os.path.realpath(about["root"])
-        self.inside = os.path.join(self.root, "")
-        # By folder, the names of the files that were checked; none: any that is there.
-        self.files: Optional[dict[str, set[str]]] = None
-        if about["files"] is not None:
-            self.files = {folder: set(names) for folder, names in about["files"].items()}
-        # Files and folders that are others under another name.
-        self.links: dict[str, str] = about.get("links", {})
-        # Every folder that one of the files is beneath.
-        self.folders: set[str] = set()
-        for folder in self.files or ():
-            while folder not in self.folders and folder != os.path.dirname(folder):
-                self.folders.add(folder)
-                folder = os.path.dirname(folder)
-        # What runs of a file, if the host has sent it; or in words why it may not run.
-        self.sources: dict[str, Union[bytes, str]] = {}
-        # Packages that are in no other, and their folders.
-        self.tops: dict[str, str] = {TOP: self.root}
-        self.found: dict[tuple[str, str], Optional[str]] = {}
-
-    def has(self, path: str) -> bool:
-        return path == self.root or path.startswith(self.inside)
-
-    def real(self, path: str) -> str:
-        """A file or folder as it is known, whatever links lead to it."""
-        if self.files is None:
-            real = os.path.realpath(path)
-            return real if self.has(real) or not self.has(path) else path
-        path = os.path.normpath(path)
-        known = self.links.get(path)
-        if known is not None:
-            return known
-        folder, name = os.path.split(path)
-        if not name or path in self.folders:
-            return path
-        path = os.path.join(self.real(folder), name)
-        return self.links.get(path, path)
-
-    def is_file(self, path: str) -> bool:
-        if self.files is None:
-            return os.path.isfile(path) or path in self.sources
-        folder, name = os.path.split(self.real(path))
-        return name in self.files.get(folder, ())
-
-    def is_folder(self, path: str) -> bool:
-        return os.path.isdir(path) if self.files is None else self.real(path) in self.folders
-
-    def first(self, folder: str, name: str) -> Optional[str]:
-        """The file of this name in a folder, with whatever suffix Python looks for first."""
-        paths = (os.path.join(folder, name + end) for end in SUFFIXES)
-        path = next(filter(self.is_file, paths), None)
-        return path and self.real(path)
-
-    def find(self, folder: str, name: str) -> Optional[str]:
-        """The file of a package, or else of a module."""
-        known = self.found.get((folder, name), "")
-        if known != "":
-            return known
-        inner = os.path.join(folder, name)
-        package = self.first(inner, "__init__") if self.is_folder(inner) else None
-        path = package or self.first(folder, name)
-        if path is not None or self.files is not None:
-            self.found[folder, name] = path
-        return path
-
-    def source(self, path: str) -> Optional[bytes]:
-        """What runs of a file; none if that is what the file has. Waits for the host."""
-        known = self.real(path)
-        if known not in self.sources:
-            if self.files is None:
-                return None
-            if not self.is_file(known):
-                beyond = os.path.realpath(path)
-                if self.is_file(beyond):
-                    return self.source(beyond)
-                if self.has(path) or self.has(beyond):
-                    raise unchecked(path)
-                return None
-            if self.is_forked:
-                raise ImportError(
-                    f"{path} cannot be imported in a process that was forked: import it before"
-                )
-            control.send({"want": known})
-            wait_until(lambda: known in self.sources)
-        source = self.sources[known]
-        if isinstance(source, str):
-            raise ImportError(source, path=path)
-        return source
-
-
-project: Project
-
-
-def unchecked(path: str) -> ImportError:
-    return ImportError(
-        f"{path} was not checked when the agents were loaded, so it is not imported; name it in an "
-        "`import` of a checked file or put it beneath the folder of a hook, and start again",
-        path=path,
-    )
-
-
-def wait_until(is_there: Callable[[], bool]) -> None:
-    """Waits for what the host sends to the main thread."""
-    if threading.current_thread() is threading.main_thread():
-        while not is_there():
-            control.handle(control.take())
-    with arrived:
-        arrived.wait_for(is_there)
 
 
 # Names of modules, by their paths.
@@ -417,70 +301,3 @@ def import_by_path(about: dict[str, Any]) -> None:
     importlib.import_module = import_module
     importlib.reload = reload
     sys.meta_path.insert(0, Finder())
-
-
-# What runs, however it is imported.
-
-
-def is_installed(path: str) -> bool:
-    """Whether a file belongs to Python itself or to an installed package."""
-    # Its folder counts: that is where the bytecode is, also of a file that is a link.
-    return os.path.join(os.path.realpath(os.path.dirname(path)), "").startswith(INSTALLED)
-
-
-INSTALLED = tuple(
-    os.path.join(os.path.realpath(it), "")
-    for it in (os.path.dirname(os.__file__), *site.getsitepackages())
-)
-from_source: Any = importlib.machinery.SourceFileLoader
-from_bytecode: Any = importlib.machinery.SourcelessFileLoader
-from_extension: Any = importlib.machinery.ExtensionFileLoader
-source_code, bytecode = from_source.get_code, from_bytecode.get_code
-create = from_extension.create_module
-
-
-def run_as_checked() -> None:
-    """Has the project's modules run from their sources alone, as they were checked, and leaves no
-    bytecode there.
-
-    Nobody reads bytecode before it runs, and it need not say what the source beside it says.
-    """
-    sys.dont_write_bytecode = True
-
-    def compiled(self: Any, name: str) -> Any:
-        path = self.get_filename(name)
-        if is_installed(path):
-            return source_code(self, name)
-        text = getattr(self, "text", None) or project.source(path)
-        if text is None:
-            text = self.get_data(path)
-        if isinstance(self, Loader):
-            self.text = text
-        remember(path, text)
-        return getattr(self, "code", None) or self.source_to_code(text, path)
-
-    def refused(self: Any, name: str) -> Any:
-        path = self.get_filename(name)
-        if is_installed(path):
-            return bytecode(self, name)
-        raise ImportError(
-            f"{path} is bytecode, which is never run; the source is needed", name=name
-        )
-
-    def created(self: Any, spec: Any) -> Any:
-        if not is_installed(self.path):
-            project.source(self.path)
-        return create(self, spec)
-
-    from_source.get_code = compiled
-    from_bytecode.get_code = refused
-    from_extension.create_module = created
-
-
-def remember(path: str, text: bytes) -> None:
-    """Has tracebacks show what ran, whatever the file has by then."""
-    try:
-        lines = importlib.util.decode_source(text).splitlines(True)
-    except (SyntaxError, UnicodeDecodeError):
-        return
-    linecache.cache[path] = (len(text), None, lines, path)

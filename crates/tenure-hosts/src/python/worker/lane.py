@@ -1,12 +1,14 @@
 # Lanes: the threads that functions run on.
 
 lanes: dict[int, Lane] = {}
-# How many lanes were given up and still run.
-abandoned = 0
+# All whose threads run, those that were given up too.
+open_lanes: set[Lane] = set()
+# How many calls are remembered that were refused, or that the host was told of when they began.
+MOST_NOTED = 4096
 
 
 class Lane:
-    """A thread of one instance, with its event loop and its socket.
+    """A thread of one instance, with its event loop and its pipes.
 
     The first lane of an instance runs all of its functions. A plain function that waits for an
     answer has a further one, so that what the instance calls while it waits can run.
@@ -16,14 +18,19 @@ class Lane:
     ident = 0
     # The call whose function runs in this thread now, other than as a step of the event loop.
     running: Optional[Context] = None
+    # Nothing is raised in a thread that waits, for the host or for the variables of a chat. What
+    # would have been is noted here.
     is_waiting = False
+    noted: Optional[Context] = None
     is_abandoned = False
     # The variables of a chat that the function of this thread has for itself.
     has: Optional[Chat] = None
 
-    def __init__(self, number: int, fd: int, about: dict[str, Any], first: Optional[Lane]) -> None:
+    def __init__(
+        self, number: int, pipe: Pipe, about: dict[str, Any], first: Optional[Lane]
+    ) -> None:
         self.number = number
-        self.pipe = Pipe(fd)
+        self.pipe = pipe
         self.about = about
         self.first = first
         self.context = contextvars.Context()
@@ -34,25 +41,36 @@ class Lane:
         self.reading = threading.Lock()
         # Held to say what runs, and to interrupt it.
         self.lock = threading.Lock()
+        # Calls that were cancelled before they were read: they do not begin any more.
+        self.refused: OrderedDict[int, None] = OrderedDict()
+        # Calls that waited before they began, and which have.
+        self.begun: deque[int] = deque(maxlen=MOST_NOTED)
 
     def start(self) -> None:
-        name = f"tenure-{self.about['name']}"
-        threading.Thread(target=self.work, name=name, daemon=True).start()
+        open_lanes.add(self)
+        if self.first is None and standby:
+            standby.pop().put(self)
+        else:
+            threading.Thread(target=self.work, daemon=True).start()
 
     def own_loop(self) -> Loop:
         if self.loop is None:
-            self.loop = Loop(self)
-            asyncio.set_event_loop(self.loop)
+            self.loop = own_loop()
+            self.loop.lane = self
         return self.loop
 
     def work(self) -> None:
         self.ident = threading.get_ident()
+        threading.current_thread().name = f"tenure-{self.about['name']}"
         try:
             if self.first is None:
                 self.own_loop()
             self.serve()
         except Closed:
             pass
+        except OSError as error:
+            # No descriptors are left for an event loop.
+            control.send({"lost": self.number, "why": f"no thread could be started: {error}"})
         finally:
             self.end()
 
@@ -126,6 +144,7 @@ class Lane:
         chat = self.has
         self.release(chat)
         with self.lock:
+            self.heed()
             self.is_waiting = True
         try:
             # Inside the loop its thread holds this already.
@@ -135,23 +154,58 @@ class Lane:
                 with self.reading:
                     yield
         finally:
-            with self.lock:
-                self.is_waiting = False
+            self.wait_no_longer()
             self.acquire(chat)
 
+    def wait_no_longer(self) -> None:
+        with self.lock:
+            self.is_waiting = False
+            noted, self.noted = self.noted, None
+        # It may have heard of its cancel from the host already.
+        if noted is not None and not noted._cancelled:
+            noted._cancelled = True
+            raise asyncio.CancelledError
+
+    def heed(self) -> None:
+        """Raises what is about to be raised in this thread. With the lock held, and behind this,
+        nothing is raised in between two lines."""
+        if self.is_abandoned:
+            raise Closed
+        if self.running is not None and self.running._is_interrupted:
+            raise asyncio.CancelledError
+
     def acquire(self, chat: Optional[Chat]) -> None:
-        """Waits for the variables of a chat, for a plain function alone. An interrupt is heard."""
-        if chat is not None:
-            while not chat.turn.acquire(timeout=GLANCE):
-                pass
-            self.has = chat
+        """Waits for the variables of a chat, for a plain function alone."""
+        if chat is None:
+            return
+        with self.lock:
+            self.heed()
+            if chat.turn.acquire(blocking=False):
+                self.has = chat
+                return
+            self.is_waiting = True
+        try:
+            while self.noted is None and not self.is_abandoned:
+                if chat.turn.acquire(timeout=GLANCE):
+                    self.has = chat
+                    break
+        finally:
+            self.wait_no_longer()
+        with self.lock:
+            self.heed()
 
     def release(self, chat: Optional[Chat]) -> None:
-        """Gives them back. That of a thread that was given up is done for it."""
-        with self.lock:
-            if chat is not None and self.has is chat:
-                self.has = None
-                chat.turn.release()
+        """Gives them back."""
+        if chat is not None:
+            with self.lock:
+                self.heed()
+                self.free(chat)
+
+    def free(self, chat: Optional[Chat]) -> None:
+        """The same with the lock held, by whichever thread."""
+        if chat is not None and self.has is chat:
+            self.has = None
+            chat.turn.release()
 
     def handle(self, message: dict[str, Any]) -> None:
         if "fn" in message:
@@ -169,6 +223,7 @@ class Lane:
         """Cancels a call that waits, in the loop or for an answer."""
         ctx = self.calls.get(id)
         if ctx is None:
+            self.refuse(id)
             return
         ctx._cancelled = True
         if ctx._task is not None:
@@ -178,27 +233,60 @@ class Lane:
             if deliver is not None:
                 deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
 
-    def interrupt(self, id: int) -> None:
-        """Cancels a call whose function keeps the thread. Called by the main thread."""
+    def refuse(self, id: int) -> None:
+        """Has a call that was not read yet never begin."""
+        self.refused[id] = None
+        if len(self.refused) > MOST_NOTED:
+            self.refused.popitem(last=False)
+
+    def interrupt(self, id: int) -> str:
+        """Cancels a call whose function keeps the thread, and says how far it has come. Called by
+        the main thread."""
         with self.lock:
             ctx = self.calls.get(id)
-            if ctx is None or self.is_waiting:
-                return
+            if ctx is None:
+                if id in self.begun:
+                    return "runs"
+                self.refuse(id)
+                return "unbegun"
             runs = self.running is ctx
             if ctx._task is not None and self.loop is not None:
                 runs = asyncio.current_task(self.loop) is ctx._task
-            if runs:
+            if runs and self.is_waiting:
+                self.noted = ctx
+            elif runs:
                 ctx._cancelled = True
                 ctx._is_interrupted = raise_in(self.ident, asyncio.CancelledError)
+            return "loads" if ctx._function.body is None else "runs"
+
+    def give_up(self) -> list[int]:
+        """Begins no more calls, and says which have begun. Called by the main thread."""
+        with self.lock:
+            self.is_abandoned = True
+            self.free(self.has)
+            return list(self.begun)
 
     def run(self, ctx: Context, call: Callable[[Context], Any]) -> Any:
         """Runs something of a call in this thread, where a cancel can interrupt it."""
-        self.calls[ctx._id] = ctx
-        try:
+        with self.lock:
+            if self.is_abandoned:
+                raise Closed
+            if self.refused and self.refused.pop(ctx._id, UNSAID) is None:
+                raise asyncio.CancelledError
+            self.calls[ctx._id] = ctx
             self.running = ctx
+        try:
             return call(ctx)
         finally:
             self.settle(ctx)
+
+    def tell_begun(self, ctx: Context) -> None:
+        """Tells the host that a function begins. It is never made again elsewhere then."""
+        with self.lock:
+            if self.is_abandoned:
+                raise Closed
+            self.begun.append(ctx._id)
+        self.pipe.write(b'{"id":%d,"began":true}' % ctx._id)
 
     def settle(self, ctx: Context) -> None:
         """Has the interrupt of a call that is over come too late for the next. It may come in the
@@ -215,10 +303,10 @@ class Lane:
                 continue
 
     def end(self) -> None:
-        global abandoned
         lanes.pop(self.number, None)
+        open_lanes.discard(self)
         if self.is_abandoned:
-            abandoned -= 1
+            control.send({"returned": self.number})
         instance = self.about["instance_id"]
         if not any(it.about["instance_id"] == instance for it in list(lanes.values())):
             live_state.pop(instance, None)
@@ -232,6 +320,32 @@ class Lane:
             if not loop.is_running():
                 loop.close()
         os.close(self.pipe.fd)
+        os.close(self.pipe.out)
+
+
+def own_loop() -> Loop:
+    """An event loop for the thread that makes it."""
+    loop = Loop()
+    asyncio.set_event_loop(loop)
+    return loop
+
+
+# A thread with an event loop that waits for a lane. Making both is half of what a first call takes.
+standby: list[SimpleQueue[Lane]] = []
+
+
+def stand_by() -> None:
+    given: SimpleQueue[Lane] = SimpleQueue()
+
+    def work() -> None:
+        loop = own_loop()
+        lane = given.get()
+        lane.loop = loop
+        loop.lane = lane
+        lane.work()
+
+    threading.Thread(target=work, daemon=True).start()
+    standby.append(given)
 
 
 def raise_in(thread: int, kind: Optional[type[BaseException]]) -> bool:

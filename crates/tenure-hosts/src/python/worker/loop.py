@@ -75,10 +75,7 @@ class Loop(asyncio.SelectorEventLoop):
     is_current = False
     is_looping = False
     was_used = False
-
-    def __init__(self, lane: Lane) -> None:
-        super().__init__()
-        self.lane = lane
+    lane: Lane
 
     def call_soon(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Any = None

@@ -2,16 +2,16 @@
 
 
 class Control(Pipe):
-    """The conversation about the worker itself. Sockets of lanes come along with its frames."""
+    """The conversation about the worker itself. Pipes of lanes come along with its frames."""
 
     def __init__(self, fd: int) -> None:
-        super().__init__(fd)
+        super().__init__(fd, fd)
         self.socket = socket.socket(fileno=fd)
         self.fds: deque[int] = deque()
 
     def read(self) -> bytes:
         room = socket.CMSG_SPACE(FDS * array("i").itemsize)
-        chunk, rights, _, _ = self.socket.recvmsg(CHUNK, room)
+        chunk, rights, _, _ = self.socket.recvmsg(CHUNK, room, socket.MSG_CMSG_CLOEXEC)
         for level, kind, data in rights:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds = array("i")
@@ -19,17 +19,32 @@ class Control(Pipe):
                 self.fds.extend(fds)
         return chunk
 
+    def own(self) -> int:
+        """The next descriptor, away from the numbers that hooks may take for their own."""
+        fd = self.fds.popleft()
+        own = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
+        os.close(fd)
+        return own
+
+    def open_lane(self, message: dict[str, Any]) -> None:
+        opened = Lane(
+            message["lane"],
+            Pipe(self.own(), self.own()),
+            message["instance"],
+            lanes.get(message["first"]),
+        )
+        lanes[opened.number] = opened
+        opened.start()
+
     def handle(self, message: dict[str, Any]) -> None:
-        global abandoned
         if "lane" in message:
-            # Away from the numbers that hooks may take for their own.
-            fd = self.fds.popleft()
-            own = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64)
-            os.close(fd)
-            first = lanes.get(message["first"])
-            opened = Lane(message["lane"], own, message["instance"], first)
-            lanes[opened.number] = opened
-            opened.start()
+            if message["guard"]:
+                be_private()
+            try:
+                self.open_lane(message)
+            except (OSError, RuntimeError) as error:
+                # No descriptors or threads are left. What others have goes on.
+                self.send({"lost": message["lane"], "why": f"no thread could be started: {error}"})
         elif "file" in message:
             with arrived:
                 file = File(message["file"], message["path"], message["source"])
@@ -42,27 +57,27 @@ class Control(Pipe):
                 arrived.notify_all()
         elif "interrupt" in message:
             at = lanes.get(message["at"])
-            if at is not None:
-                at.interrupt(message["interrupt"])
-            self.send({"heard": message["interrupt"]})
+            id = message["interrupt"]
+            self.send({"heard": id, "at": "unbegun" if at is None else at.interrupt(id)})
         elif "abandon" in message:
-            if message["abandon"] in lanes:
-                lane = lanes.pop(message["abandon"])
-                lane.is_abandoned = True
-                lane.release(lane.has)
-                abandoned += 1
+            number = message["abandon"]
+            lane = lanes.pop(number, None)
+            self.send({"abandoned": number, "begun": lane.give_up() if lane is not None else []})
         elif "exit" in message:
             sys.exit(0)
 
 
-# The most sockets that come along with what is read at once.
+# The most descriptors that come along with what is read at once.
 FDS = 64
 control: Control
 
 
 def in_child() -> None:
     """After a fork: the child is no worker. What it prints goes where its children's does."""
-    for fd in (control.fd, *(it.pipe.fd for it in list(lanes.values()))):
+    os._exit = leave
+    pipes = [it.pipe for it in list(open_lanes)]
+    own = {control.fd, *control.fds, *(it.fd for it in pipes), *(it.out for it in pipes)}
+    for fd in own:
         try:
             os.close(fd)
         except OSError:
@@ -70,6 +85,36 @@ def in_child() -> None:
     project.is_forked = True
     sys.stdout = open(1, "w", closefd=False, errors="replace")
     sys.stderr = open(2, "w", closefd=False, errors="replace")
+
+
+leave = os._exit
+
+
+def exit_at_once(status: int) -> typing.NoReturn:
+    """Ends the process, and says first which function does that to its neighbours."""
+    ctx = current.get()
+    if ctx is not None:
+        function = ctx._function
+        by = f"{os.path.basename(files[function.file].path)}:{function.name}"
+        control.send({"exits": ctx._id, "why": f"{by} called os._exit({status})"})
+    leave(status)
+
+
+PR_SET_DUMPABLE = 4
+is_private = False
+
+
+def be_private() -> None:
+    """Keeps other processes of the user from reading this one's memory and from opening its pipes,
+    by which they could answer in a guard's place."""
+    global is_private
+    if not is_private:
+        is_private = True
+        try:
+            import ctypes
+        except ImportError:
+            return
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 __file__ = "<tenure worker>"
@@ -102,7 +147,7 @@ def main(about: str) -> None:
     os.close(null)
     os.dup2(2, 1)
     os.register_at_fork(after_in_child=in_child)
-    # Every lane has a socket and the files of its event loop.
+    # Every lane has two pipes and the files of its event loop.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -113,6 +158,8 @@ def main(about: str) -> None:
     run_as_checked()
     import_by_path(said["project"])
     install(said["package"])
+    os._exit = exit_at_once
+    stand_by()
     # What is here now stays; nobody has to look at it again.
     gc.collect()
     gc.freeze()

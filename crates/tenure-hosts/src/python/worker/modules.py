@@ -14,22 +14,28 @@ class File:
             self.code = compile(source, path, "exec", dont_inherit=True)
         except (SyntaxError, ValueError):
             pass
+        # Found here and not at the first call, since a spare is sent its files before it is needed.
+        self.real = project.real(path)
+        self.name = module_name(self.real)
+        self.spec = self.spec_as(self.name)
         # Others may import it too.
-        project.sources.setdefault(project.real(path), self.text)
+        project.sources.setdefault(self.real, self.text)
 
     def load(self) -> types.ModuleType:
         if self.module is not None:
             return self.module
-        path = project.real(self.path)
-        name = module_name(path)
-        known = sys.modules.get(name)
+        spec = self.spec
+        known = sys.modules.get(self.name)
         if known is not None and getattr(known.__loader__, "text", None) != self.text:
             # The file was another one when it was imported, or sent for another function.
-            name += f"%{self.number}"
-        spec = spec_of_file(path, name, self.path)
-        spec.loader.text, spec.loader.code = self.text, self.code
+            spec = self.spec_as(f"{self.name}%{self.number}")
         self.module = loaded(spec)
         return self.module
+
+    def spec_as(self, name: str) -> Any:
+        spec = spec_of_file(self.real, name, self.path)
+        spec.loader.text, spec.loader.code = self.text, self.code
+        return spec
 
 
 # Files come from the main thread, and are wanted by lanes.

@@ -70,15 +70,26 @@ def owed(ctx: Context, what: str, waiting: Any) -> Any:
     return waiting
 
 
+class Forgotten(Exception):
+    """Why a call is made no longer: its function does not await what it has to."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"`{what}` was called and not awaited; {HINTS[what]}")
+
+
 def forgotten(ctx: Context) -> Optional[str]:
     """What the function called and never began to await. It does not happen any more."""
     found = None
     for what, waiting in ctx._owed or ():
-        if inspect.getcoroutinestate(waiting) == inspect.CORO_CREATED:
+        if is_unawaited(waiting):
             waiting.close()
             found = found or what
     ctx._owed = None
     return found
+
+
+def is_unawaited(waiting: Any) -> bool:
+    return inspect.getcoroutinestate(waiting) == inspect.CORO_CREATED
 
 
 def request_now(ctx: Context, frame: dict[str, Any]) -> Any:
@@ -134,6 +145,9 @@ async def exchange_later(ctx: Context, frame: dict[str, Any]) -> dict[str, Any]:
 
 
 async def request_later(ctx: Context, frame: dict[str, Any], convert: Any) -> Any:
+    # A question that stands before the call must not be answered by making it.
+    if "next" in frame and any(it[0] == "ask" and is_unawaited(it[1]) for it in ctx._owed or ()):
+        raise Forgotten("ask")
     return answer_of(await exchange_later(ctx, frame), convert)
 
 

@@ -9,9 +9,12 @@ def done(ctx: Context, value: Any) -> bytes:
     if ctx._owed is not None:
         what = forgotten(ctx)
         if what is not None:
-            return bad(ctx, f"`{what}` was called and not awaited; {HINTS[what]}")
-    if value is None and type(ctx) is Context and ctx._is_untouched():
-        return b'{"id":%d}' % ctx._id
+            return bad(ctx, str(Forgotten(what)))
+    if type(ctx) is Context and ctx._is_untouched():
+        if value is None:
+            return b'{"id":%d}' % ctx._id
+        if type(value) is dict and len(value) == 1 and value.get("allow") is True:
+            return b'{"id":%d,"r":{"allow":true}}' % ctx._id
     if isinstance(ctx, Call):
         frame: dict[str, Any] = {"id": ctx._id, "text": tool_text(value)}
     elif isinstance(ctx, ToolHookContext):
@@ -87,6 +90,8 @@ def failed(ctx: Context, error: BaseException) -> bytes:
     ctx._over = True
     ctx._undo()
     frame: dict[str, Any] = {"id": ctx._id}
+    if isinstance(error, Forgotten):
+        return bad(ctx, str(error))
     if isinstance(error, tenure.Denied) and type(ctx) is Context:
         frame["r"] = {"deny": str(error)}
         return encode(frame).encode("utf-8", "replace")

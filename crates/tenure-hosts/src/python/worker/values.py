@@ -15,15 +15,6 @@ class Fields(dict[str, Any]):
         self[name] = value
 
 
-class Config(Fields):
-    """Fields of which some may be absent."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("model", "instruction", "temperature", "max_tokens") and name not in self:
-            return None
-        return super().__getattr__(name)
-
-
 def lifted(owner: dict[str, Any], name: str, value: Any) -> Any:
     """The value with attributes; kept in its owner, so that changes to it are changes there."""
     if type(value) is dict:
@@ -39,6 +30,7 @@ UNSAID: Any = object()
 # The host reads integers of 64 bits, and 128 levels of lists and objects with those of the frame.
 INTEGERS = range(-(1 << 63), 1 << 64)
 MOST_DEPTH = 100
+TOO_DEEP = f"it has more than {MOST_DEPTH} levels of lists and objects, or contains itself"
 LONG_NUMBER = re.compile(r"\d{19}")
 
 
@@ -48,11 +40,18 @@ class Unfit(ValueError):
 
 def encoded(value: Any) -> str:
     """The value as JSON that every reader takes. Raises what `encode` does for what is not JSON."""
-    text = encode(value)
+    try:
+        text = encode(value)
+    except (RecursionError, ValueError) as error:
+        if is_deep(value):
+            raise Unfit(TOO_DEEP) from None
+        if isinstance(error, ValueError):
+            raise Unfit(f"JSON has no such number: {error}") from None
+        raise
     if LONG_NUMBER.search(text):
         no_long_integer(value)
-    if text.count("[") + text.count("{") > MOST_DEPTH and depth(value) > MOST_DEPTH:
-        raise Unfit(f"it has more than {MOST_DEPTH} levels of lists and objects")
+    if text.count("[") + text.count("{") > MOST_DEPTH and is_deep(value):
+        raise Unfit(TOO_DEEP)
     return text
 
 
@@ -68,18 +67,56 @@ def no_long_integer(value: Any) -> None:
         raise OverflowError(f"{str(value)[:20]}... is an integer of more than 64 bits")
 
 
-def depth(value: Any) -> int:
-    open_values, levels = [value], 0
-    while open_values:
-        levels += 1
-        inner: list[Any] = []
-        for it in open_values:
+def is_deep(value: Any) -> bool:
+    """Whether it has more levels than others read, as has what contains itself."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        # By their ids, so that what contains itself several times does not grow.
+        inner: dict[int, Any] = {}
+        for it in level:
             if isinstance(it, dict):
-                inner.extend(it.values())
+                inner.update((id(one), one) for one in it.values())
             elif isinstance(it, (list, tuple)):
-                inner.extend(it)
-        open_values = inner
-    return levels
+                inner.update((id(one), one) for one in it)
+        if not inner:
+            return False
+        level = list(inner.values())
+    return True
+
+
+def as_data(value: Any) -> Any:
+    """The JSON that others read of a value which only Python has: an enum, a set, an integer of any
+    size, and what holds them. Raises for anything else, which is an object that lives here."""
+    if isinstance(value, enum.Enum):
+        return as_data(value.value)
+    if isinstance(value, dict):
+        return {as_key(as_data(key)): as_data(it) for key, it in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_data(it) for it in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((as_data(it) for it in value), key=encode)
+    if value is None or isinstance(value, (str, bool, float)):
+        return value
+    if isinstance(value, int):
+        return value if value in INTEGERS else str(value)
+    raise TypeError(f"{type(value).__qualname__} is no data")
+
+
+def as_key(key: Any) -> str:
+    return key if isinstance(key, str) else encode(key)
+
+
+def readable(value: Any) -> tuple[Any, str]:
+    """What others read of a value, and its text."""
+    try:
+        return value, encoded(value)
+    except Unfit:
+        raise
+    except NOT_JSON:
+        if is_deep(value):
+            raise Unfit(TOO_DEEP) from None
+        data = as_data(value)
+        return data, encoded(data)
 
 
 class Stored(dict[str, Any]):
@@ -162,9 +199,16 @@ class Stored(dict[str, Any]):
         """Undoes the write of a value that cannot be kept."""
         base = self._base.get(key)
         if base:
-            self[key] = json.loads(base)
+            self[key] = self._known(key, base)
         else:
             del self[key]
+
+    def _known(self, key: str, base: str) -> Any:
+        """The value that the host knows by this text."""
+        value = json.loads(base)
+        if type(value) is dict and "$live" in value:
+            return self._live.get(self._mark(key, value))
+        return value
 
     def _add(self, key: str, value: Any) -> str:
         """Keeps a live value, and gives its id."""
@@ -181,7 +225,7 @@ class Stored(dict[str, Any]):
         # Another function of the chat may write at the same time.
         for key, value in list(self.items()):
             try:
-                text = encoded(value)
+                value, text = readable(value)
             except Unfit as error:
                 self._take_back(key)
                 raise Unfit(f"`{key}` cannot be kept: {error}") from None
@@ -262,17 +306,14 @@ class Shared(Stored):
             if not base:
                 dict.pop(self, key, None)
             elif key not in self._lost and not self._is_as(key, base):
-                value = json.loads(base)
-                if type(value) is dict and "$live" in value:
-                    value = self._live.get(self._mark(key, value))
-                dict.__setitem__(self, key, value)
+                dict.__setitem__(self, key, self._known(key, base))
 
     def _is_as(self, key: str, base: str) -> bool:
         """Whether a value is the one that the host knows, which then keeps its type."""
         if key not in self:
             return False
         try:
-            return encode(self[key]) == base
+            return readable(self[key])[1] == base
         except NOT_JSON:
             return base.startswith('{"$live":')
 

@@ -23,7 +23,7 @@ fn grown(steps: usize, step: impl Fn(usize) -> NewRow) -> u64 {
     let empty: Job = Box::new(|_| Ok(Value::Null));
     place.store.write(empty).expect("it is written");
     let path = place.store.path().to_owned();
-    assert_eq!(place.store.load(&run.to_string(), |_| true).expect("it is whole").len(), steps);
+    assert_eq!(place.store.load(&run.to_string(), |_, _| true).expect("it is whole").len(), steps);
     let last = place.store.records(run, steps as u64 - 1, 1).expect("it is read");
     let expected = step(steps - 1).data.expect("it has some");
     let again = pack(&last[0].data);

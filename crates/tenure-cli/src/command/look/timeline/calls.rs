@@ -5,6 +5,7 @@ use super::super::item::{Ended, Item, What};
 use super::super::spoken;
 use super::Timeline;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 impl Timeline {
@@ -20,7 +21,7 @@ impl Timeline {
             && &*key.kind == "model"
         {
             for call in &response.calls {
-                self.arguments.insert(call.id.to_string(), call.arguments.clone());
+                self.arguments.keep(&key.path, &call.id, &call.arguments);
             }
             self.usage += response.usage;
         }
@@ -46,8 +47,9 @@ impl Timeline {
                 let at = self.push(entry, what, title);
                 self.items[at].ended = Ended::Moment;
                 if what == What::Tool {
-                    let call = key.name.split_once(':').map_or("", |(_, call)| call);
-                    self.items[at].detail = self.arguments.get(call).cloned().unwrap_or_default();
+                    let (_, call) = spoken::tool_and_call(&key.name);
+                    self.items[at].detail = self.arguments.of(&key.path, call).to_owned();
+                    self.items[at].call = Some(call.to_owned());
                     self.tools += 1;
                 }
                 self.describe(at, entry);
@@ -69,6 +71,11 @@ impl Timeline {
         spoken::result(item, &entry.data);
     }
 
+    /// The place of the instance that an entry is about.
+    pub(super) fn place_of(&self, entry: &Entry) -> Option<&str> {
+        self.places.get(entry.instance.as_ref()?).map(String::as_str)
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<(usize, usize)> {
         let place = self.open.iter().rposition(|(open, _)| open == name)?;
         Some((place, self.open[place].1))
@@ -77,8 +84,9 @@ impl Timeline {
     pub(super) fn push(&mut self, entry: &Entry, what: What, title: impl Into<String>) -> usize {
         let path = match (&entry.step, &entry.path, &entry.instance) {
             (Some(key), ..) => Some(&*key.path),
-            (None, Some(path), _) => Some(path.as_str()),
-            (None, None, Some(instance)) => self.places.get(instance).map(String::as_str),
+            // The place of an announcement is its own, and not that of what it is about.
+            (None, Some(path), _) if entry.scope.is_some() => Some(path.as_str()),
+            (None, _, Some(instance)) => self.places.get(instance).map(String::as_str),
             _ => None,
         };
         self.items.push(Item {
@@ -91,6 +99,7 @@ impl Timeline {
             agent: entry.agent.clone().unwrap_or_default(),
             instance: entry.instance.clone().unwrap_or_default(),
             ask: None,
+            call: None,
             what,
             title: title.into(),
             detail: String::new(),
@@ -156,9 +165,12 @@ impl Timeline {
         let call = entry.text("call").unwrap_or_default();
         if what == What::Tool {
             let from = self.life_line.unwrap_or(0);
-            let name = format!(":{call}#");
+            let place = self.place_of(entry);
+            let own = place.filter(|place| !place.starts_with('@')).unwrap_or_default().to_owned();
             let is_it = |item: &&mut Item| {
-                item.what == What::Tool && item.key.as_ref().is_some_and(|key| key.contains(&name))
+                item.what == What::Tool
+                    && item.call.as_deref() == Some(call)
+                    && item.key.as_ref().is_some_and(|key| key.starts_with(&own))
             };
             if let Some(item) = self.items[from..].iter_mut().find(is_it) {
                 (item.ended, item.agent) = (ended(entry), entry.agent.clone().unwrap_or_default());
@@ -166,10 +178,12 @@ impl Timeline {
             }
         }
         let at = self.push(entry, what, title);
+        let arguments =
+            self.arguments.of(self.place_of(entry).unwrap_or_default(), call).to_owned();
         let item = &mut self.items[at];
         item.ended = ended(entry);
         item.reason = entry.text("reason").map(str::to_owned);
-        item.detail = self.arguments.get(call).cloned().unwrap_or_default();
+        item.detail = arguments;
         if let Some(took) = said_took(&entry.data) {
             item.took = Some(took);
             item.at = item.at.checked_sub(took).unwrap_or(item.at);
@@ -207,6 +221,26 @@ impl Timeline {
         if let Some(line) = self.life_line {
             self.items[line].detail = spoken::served(&self.items[line].detail, self.served);
         }
+    }
+}
+
+/// The arguments of tool calls, by the place of the turn and the id of the call. An id alone is not enough: models
+/// begin to count anew in every clone.
+#[derive(Default)]
+pub(in super::super) struct Arguments(HashMap<String, Vec<(String, String)>>);
+
+impl Arguments {
+    fn keep(&mut self, place: &str, call: &str, arguments: &str) {
+        let same_id = self.0.entry(call.to_owned()).or_default();
+        same_id.retain(|(at, _)| at != place);
+        same_id.push((place.to_owned(), arguments.to_owned()));
+    }
+
+    /// Returns the arguments of a call; where its turn is not known, those of the last call with this id.
+    pub(in super::super) fn of(&self, place: &str, call: &str) -> &str {
+        let Some(same_id) = self.0.get(call) else { return "" };
+        let found = same_id.iter().find(|(at, _)| at == place).or(same_id.last());
+        found.map_or("", |(_, arguments)| arguments)
     }
 }
 

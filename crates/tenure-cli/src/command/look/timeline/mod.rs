@@ -5,7 +5,7 @@ mod calls;
 use super::entry::Entry;
 use super::item::{Ended, Item, What};
 use super::spoken;
-use calls::depth_of;
+use calls::{Arguments, depth_of};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime};
@@ -20,8 +20,7 @@ pub(super) struct Timeline {
     open: Vec<(String, usize)>,
     /// Where each instance is.
     places: HashMap<String, String>,
-    /// What tools are called with, by the ids of the calls.
-    pub(super) arguments: HashMap<String, String>,
+    pub(super) arguments: Arguments,
     agents: BTreeSet<String>,
     pub(super) life: u32,
     /// The steps on record, and whether this life has read them.
@@ -146,10 +145,12 @@ impl Timeline {
             "tool.started" => {
                 let title = entry.text("tool").unwrap_or("?").to_owned();
                 let call = entry.text("call").unwrap_or_default();
-                let arguments = self.arguments.get(call).cloned().unwrap_or_default();
+                let place = self.place_of(entry).unwrap_or_default();
+                let arguments = self.arguments.of(place, call).to_owned();
                 let done = self.begins(entry, tool_name(entry), What::Tool, title);
                 if let Some((_, at)) = self.find(&tool_name(entry)) {
                     self.items[at].detail = arguments;
+                    self.items[at].call = Some(call.to_owned());
                 }
                 done
             }
@@ -170,6 +171,7 @@ impl Timeline {
             | "tool.progress"
             | "lifecycle.tool_call"
             | "lifecycle.tool_result"
+            | "lifecycle.tool_paused"
             | "select_speaker"
             | "chat.status"
             | "orchestrator.execute" => Vec::new(),

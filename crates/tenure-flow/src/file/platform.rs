@@ -10,21 +10,22 @@ use tenure_cards::{Code, Diagnostic, Project, Report};
 use tenure_hosts::PythonFunction;
 
 /// The file of a project that replaces the platform's own lifecycle tools.
-pub(super) const PLATFORM: &str = "logs/workflow_lifecycle.py";
+pub(crate) const PLATFORM: &str = "logs/workflow_lifecycle.py";
 
 /// The functions that it may have.
 const FUNCTIONS: [&str; 2] = ["log_workflow_start", "log_workflow_completion"];
 
 /// What a project has in place of the platform's own.
-#[derive(Default)]
-pub(super) struct Replaced {
-    pub(super) functions: Vec<PythonFunction>,
-    pub(super) problems: Vec<Diagnostic>,
+#[derive(Debug, Default)]
+pub(crate) struct Replaced {
+    pub(crate) functions: Vec<PythonFunction>,
+    pub(crate) problems: Vec<Diagnostic>,
 }
 
 impl Replaced {
-    /// Of this project. Of what its file does not define the platform's own stays.
-    pub(super) fn of(project: &Project) -> Self {
+    /// Of this project, read with its other Python files. Of what its file does not define the
+    /// platform's own stays.
+    pub(super) fn of(project: &Project, python: &mut PythonFiles) -> Self {
         let mut replaced = Self::default();
         // What leads out of the project is not read, and what cannot be read is told.
         let file = match project.confine(&project.root, Path::new(PLATFORM)) {
@@ -37,12 +38,10 @@ impl Replaced {
         let text = file.filter(is_plain).and_then(|file| std::fs::read_to_string(file).ok());
         let text = text.unwrap_or_default();
         let source = Arc::new(Source::new(PLATFORM, &*text));
-        let (environ, mut python, mut report) =
-            (Environ::process(), PythonFiles::default(), Report::new());
+        let (environ, mut report) = (Environ::process(), Report::new());
         let mut reader = Reader::new(&source, &mut report, &environ);
         let origin = Origin { project, dir: &project.root, shown: Path::new("") };
-        let mut scope =
-            SpecScope { reader: &mut reader, origin, python: &mut python, registered: None };
+        let mut scope = SpecScope { reader: &mut reader, origin, python, registered: None };
         for name in FUNCTIONS {
             let span = match text.find(&format!("def {name}")) {
                 Some(at) => Span::new(at, at + "def ".len() + name.len()),
@@ -64,7 +63,7 @@ impl Replaced {
     }
 
     /// The project's own of this name.
-    pub(super) fn named(&self, name: &str) -> Option<PythonFunction> {
+    pub(crate) fn named(&self, name: &str) -> Option<PythonFunction> {
         self.functions.iter().find(|function| &*function.name == name).cloned()
     }
 }

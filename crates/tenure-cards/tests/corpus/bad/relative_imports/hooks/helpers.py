@@ -1,0 +1,1 @@
+from .missing import word

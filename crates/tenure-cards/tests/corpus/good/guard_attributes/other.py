@@ -1,0 +1,2 @@
+def check(ctx):
+    return {"allow": ctx.agent.only_here == 1}

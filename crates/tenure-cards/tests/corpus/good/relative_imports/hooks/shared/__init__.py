@@ -1,0 +1,1 @@
+defined = 1

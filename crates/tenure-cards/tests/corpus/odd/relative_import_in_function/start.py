@@ -1,0 +1,4 @@
+def start(ctx):
+    from .gone import word
+
+    print(word)
