@@ -207,3 +207,47 @@ fn leave(row: &mut RunRow, left: Left, now: i64) {
     row.ended = (left.status == RunStatus::Ended).then_some(now);
     row.driven = None;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Begun, Store};
+    use std::future::poll_fn;
+    use std::task::{Context, Poll};
+    use tenure_core::engine::NewRun;
+
+    #[tokio::test]
+    async fn a_late_note_of_a_poll_leaves_a_finished_run_as_it_is() {
+        let waiting = Err(Error::waiting("for an answer"));
+        let results = [(waiting, RunStatus::Waiting), (Ok(json!("done")), RunStatus::Ended)];
+        for (result, expected) in results {
+            let dir = tempfile::tempdir().expect("a folder");
+            let store = Store::open(dir.path().join("runs.db")).expect("a file");
+            let driver = store.drive("a test").expect("the right to drive");
+            let run = NewRun::new("agent", json!("go"));
+            let id = run.id;
+            let Begun::New(log) = driver.begin(run).await.expect("a run") else {
+                panic!("the run is new");
+            };
+            // The writer is held up until both are in its queue: the end, and the note of a poll that
+            // had looked before whether the run is over.
+            let (go, held) = std::sync::mpsc::channel::<()>();
+            log.0.send(move |_| {
+                let _ = held.recv();
+                Ok(())
+            });
+            let mut finishing = std::pin::pin!(log.finish(result));
+            let mut is_queued = |task: &mut Context<'_>| finishing.as_mut().poll(task).is_pending();
+            assert!(poll_fn(|task| Poll::Ready(is_queued(task))).await);
+            let name = id.to_string();
+            log.0.send(move |tx| rows::waits(tx, &name).and_then(|()| rows::goes_on(tx, &name)));
+            go.send(()).expect("the writer is there");
+            finishing.await.expect("it is recorded");
+            let info = store.run(id).expect("the file is read").expect("the run is there");
+            assert_eq!(info.status, expected);
+            let records = store.records(id, 0, 100).expect("records");
+            let waits = records.iter().filter(|record| record.name == "run.waiting").count();
+            assert_eq!(waits, usize::from(expected == RunStatus::Waiting));
+        }
+    }
+}

@@ -65,13 +65,25 @@ pub(super) fn event(event: &Event, place: Option<&str>, redact: impl FnOnce(&mut
     row.data(&data)
 }
 
-/// Only questions are left, and nobody has answered them yet.
+/// Records that only open questions are left of a run.
 pub(crate) fn waits(tx: &mut Tx<'_>, run: &str) -> Result<(), StoreError> {
-    tx.append(run, NewRow::new("run.waiting"))?;
-    runs::change(tx, run, |row| row.status = RunStatus::Waiting.as_str().to_owned())
+    if is_driven(tx, run)? {
+        tx.append(run, NewRow::new("run.waiting"))?;
+        runs::change(tx, run, |row| row.status = RunStatus::Waiting.as_str().to_owned())?;
+    }
+    Ok(())
 }
 
-/// Something else goes on again.
+/// Records that something else of a run goes on again.
 pub(crate) fn goes_on(tx: &mut Tx<'_>, run: &str) -> Result<(), StoreError> {
-    runs::change(tx, run, |row| row.status = RunStatus::Running.as_str().to_owned())
+    if is_driven(tx, run)? {
+        runs::change(tx, run, |row| row.status = RunStatus::Running.as_str().to_owned())?;
+    }
+    Ok(())
+}
+
+/// Whether a driver has the run. One that its driver has left stays as it was left: the note of a
+/// poll that began before that is written after it.
+fn is_driven(tx: &Tx<'_>, run: &str) -> Result<bool, StoreError> {
+    Ok(runs::find(tx.conn(), tx.path(), run)?.is_some_and(|row| row.driven.is_some()))
 }
