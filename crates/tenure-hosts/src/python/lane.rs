@@ -84,6 +84,13 @@ impl Lane {
         }
     }
 
+    /// Says whose functions the thread runs, in the frame before its first call.
+    pub(super) fn assign(&self, told: &Value) {
+        let mut outbox =
+            self.outbox.try_lock().expect("no call has the lane before its instance does");
+        outbox.put(&frame::of(told));
+    }
+
     pub(super) fn number(&self) -> u32 {
         self.number
     }

@@ -53,7 +53,9 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
         Ok(true) => {
             let control = Arc::new(control);
             tracker.spawn(hear(inbox, life.clone(), control.clone(), config.modules.clone()));
-            Ok(Worker::new(life, pid, control))
+            let worker = Worker::new(life, pid, control);
+            worker.prepare_lane();
+            Ok(worker)
         }
         Ok(false) => {
             kill(&life, "it did not say that it was ready");

@@ -31,6 +31,9 @@ pub(super) struct Worker {
     control: Arc<Control>,
     lanes: Mutex<HashMap<InstanceId, Vec<Arc<Lane>>, Folding>>,
     last_lane: AtomicU32,
+    /// A lane that no instance has yet. Its thread has an event loop and waits: to make both is half of the
+    /// time that a first call takes.
+    prepared: Mutex<Option<Arc<Lane>>>,
     /// The files that it has been sent, by their numbers.
     files: Mutex<Vec<bool>>,
     /// The changes of each chat's variables that were made here and decided on.
@@ -53,6 +56,7 @@ impl Worker {
             control,
             lanes: Mutex::default(),
             last_lane: AtomicU32::new(0),
+            prepared: Mutex::default(),
             files: Mutex::default(),
             decided: Mutex::default(),
         }
@@ -124,6 +128,21 @@ impl Worker {
         further.filter(|lane| lane.is_open() && !lane.is_held()).find(|lane| lane.claim()).cloned()
     }
 
+    /// Opens a lane ahead of the first instance that needs one.
+    pub(super) fn prepare_lane(&self) {
+        // Without it the first call opens its own, and says what is wrong.
+        *lock(&self.prepared) = self.start_lane(0).ok();
+    }
+
+    /// Has the worker start a thread. `first` is the number of its instance's first lane, if that is another.
+    fn start_lane(&self, first: u32) -> Result<Arc<Lane>, Unopened> {
+        let (ours, theirs) = start::pipes().map_err(Unopened::Here)?;
+        let number = self.last_lane.fetch_add(1, Ordering::Relaxed) + 1;
+        let lane = Arc::new(Lane::new(number, self.life.clone(), ours));
+        self.control.open(&lane, &json!({ "lane": number, "first": first }), theirs)?;
+        Ok(lane)
+    }
+
     /// Opens a lane for an instance. A first one is held, so that the instance can be set up on it; `None` is
     /// that another call was faster. A further one is claimed.
     pub(super) fn open_lane(
@@ -133,29 +152,26 @@ impl Worker {
         depth: Depth,
         chair: Chair,
     ) -> Result<Option<Arc<Lane>>, Unopened> {
-        let (ours, theirs) = start::pipes().map_err(Unopened::Here)?;
-        let number = self.last_lane.fetch_add(1, Ordering::Relaxed) + 1;
-        let lane = Arc::new(Lane::new(number, self.life.clone(), ours));
-        let first = match depth {
-            Depth::First => 0,
-            Depth::Further => self.first_lane(instance).map_or(0, |first| first.number()),
-        };
-        let is_guard = chair == Chair::Guards;
-        let told = json!({ "lane": number, "first": first, "instance": about, "guard": is_guard });
         let mut lanes = lock(&self.lanes);
         let of = lanes.entry(instance).or_default();
-        match depth {
+        let lane = match depth {
             Depth::First if of.first().is_some_and(|lane| lane.is_open()) => return Ok(None),
             Depth::First => {
-                lane.hold();
                 of.clear();
+                let prepared = lock(&self.prepared).take().filter(|lane| lane.is_open());
+                let lane = prepared.map_or_else(|| self.start_lane(0), Ok)?;
+                lane.hold();
+                lane
             }
             Depth::Further => {
+                let first = of.first().filter(|first| first.is_open());
+                let lane = self.start_lane(first.map_or(0, |first| first.number()))?;
                 of.retain(|lane| lane.is_open());
                 lane.claim();
+                lane
             }
-        }
-        self.control.open(&lane, &told, theirs)?;
+        };
+        lane.assign(&json!({ "instance": about, "guard": chair == Chair::Guards }));
         of.push(lane.clone());
         Ok(Some(lane))
     }

@@ -26,12 +26,11 @@ class Lane:
     # The variables of a chat that the function of this thread has for itself.
     has: Optional[Chat] = None
 
-    def __init__(
-        self, number: int, pipe: Pipe, about: dict[str, Any], first: Optional[Lane]
-    ) -> None:
+    def __init__(self, number: int, pipe: Pipe, first: Optional[Lane]) -> None:
         self.number = number
         self.pipe = pipe
-        self.about = about
+        # The instance, of which the first frame tells.
+        self.about: dict[str, Any] = {}
         self.first = first
         self.context = contextvars.Context()
         self.calls: dict[int, Context] = {}
@@ -48,10 +47,7 @@ class Lane:
 
     def start(self) -> None:
         open_lanes.add(self)
-        if self.first is None and standby:
-            standby.pop().put(self)
-        else:
-            threading.Thread(target=self.work, daemon=True).start()
+        threading.Thread(target=self.work, daemon=True).start()
 
     def own_loop(self) -> Loop:
         if self.loop is None:
@@ -61,7 +57,6 @@ class Lane:
 
     def work(self) -> None:
         self.ident = threading.get_ident()
-        threading.current_thread().name = f"tenure-{self.about['name']}"
         try:
             if self.first is None:
                 self.own_loop()
@@ -218,6 +213,15 @@ class Lane:
             functions.setdefault(message["def"], Function(message["function"]))
         elif "cancel" in message:
             self.cancel(message["cancel"])
+        elif "instance" in message:
+            self.assign(message)
+
+    def assign(self, message: dict[str, Any]) -> None:
+        """Makes this the lane of an instance."""
+        if message["guard"]:
+            be_private()
+        self.about = message["instance"]
+        threading.current_thread().name = f"tenure-{self.about['name']}"
 
     def cancel(self, id: int) -> None:
         """Cancels a call that waits, in the loop or for an answer."""
@@ -307,8 +311,8 @@ class Lane:
         open_lanes.discard(self)
         if self.is_abandoned:
             control.send({"returned": self.number})
-        instance = self.about["instance_id"]
-        if not any(it.about["instance_id"] == instance for it in list(lanes.values())):
+        instance = self.about.get("instance_id", "")
+        if not any(it.about.get("instance_id") == instance for it in list(lanes.values())):
             live_state.pop(instance, None)
             agents.pop(instance, None)
             runners.pop(instance, None)
@@ -328,24 +332,6 @@ def own_loop() -> Loop:
     loop = Loop()
     asyncio.set_event_loop(loop)
     return loop
-
-
-# A thread with an event loop that waits for a lane. Making both is half of what a first call takes.
-standby: list[SimpleQueue[Lane]] = []
-
-
-def stand_by() -> None:
-    given: SimpleQueue[Lane] = SimpleQueue()
-
-    def work() -> None:
-        loop = own_loop()
-        lane = given.get()
-        lane.loop = loop
-        loop.lane = lane
-        lane.work()
-
-    threading.Thread(target=work, daemon=True).start()
-    standby.append(given)
 
 
 def raise_in(thread: int, kind: Optional[type[BaseException]]) -> bool:

@@ -27,19 +27,13 @@ class Control(Pipe):
         return own
 
     def open_lane(self, message: dict[str, Any]) -> None:
-        opened = Lane(
-            message["lane"],
-            Pipe(self.own(), self.own()),
-            message["instance"],
-            lanes.get(message["first"]),
-        )
+        pipe = Pipe(self.own(), self.own())
+        opened = Lane(message["lane"], pipe, lanes.get(message["first"]))
         lanes[opened.number] = opened
         opened.start()
 
     def handle(self, message: dict[str, Any]) -> None:
         if "lane" in message:
-            if message["guard"]:
-                be_private()
             try:
                 self.open_lane(message)
             except (OSError, RuntimeError) as error:
@@ -159,7 +153,6 @@ def main(about: str) -> None:
     import_by_path(said["project"])
     install(said["package"])
     os._exit = exit_at_once
-    stand_by()
     # What is here now stays; nobody has to look at it again.
     gc.collect()
     gc.freeze()
