@@ -148,8 +148,17 @@ impl Inner {
         }
     }
 
-    /// Nobody holds the agent any more.
+    /// Ends the agent, which no handle holds any more.
+    #[inline]
     pub(crate) fn last_handle_dropped(self: &Arc<Self>) {
+        if self.cell.life() != Phase::Uninitialized || self.if_extra().is_some() {
+            self.end_without_handles();
+        }
+    }
+
+    // Apart from its caller, so that an instance that never started does not pay for the frame of an end.
+    #[inline(never)]
+    fn end_without_handles(self: &Arc<Self>) {
         let from = self.cell.life();
         let has_to_end = match from {
             Phase::Idle | Phase::Paused | Phase::Error => true,
