@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;
+use tenure_core::ask::PendingAsk;
 use tenure_core::chat::Chat;
 use tenure_core::hook::{Point, hook};
 use tenure_core::life::LifecycleConfig;
@@ -259,4 +260,31 @@ def stop(ctx): note(f"stop {ctx.started}")
     agent.shutdown().await;
     // One for the roll-back of the first try, and one for the end.
     assert_eq!((noted(&lab, "stop True"), noted(&lab, "stop False")), (2, 0));
+}
+
+#[tokio::test]
+async fn a_thread_that_outlives_its_call_can_ask_for_nothing_and_holds_nothing_up() {
+    let lab = lab(r#"
+import threading
+said = []
+def leave(ctx):
+    def later(what, *told):
+        try: what(*told)
+        except RuntimeError as error: said.append(str(error))
+    # One waits for an answer when the function returns, one asks only then.
+    threading.Timer(0, later, [getattr(ctx, "ask"), "Tea?"]).start()
+    threading.Timer(0.2, later, [ctx.memory.get, "tea"]).start()
+    time.sleep(0.1)
+def busy(): time.sleep(0.3)
+def after(): return " + ".join(said)
+"#);
+    let agent = lab.agent().on_ask(|_: &PendingAsk| None).tool_limit(3000 * MILLIS);
+    let tools = ["leave", "busy", "after"].map(|name| lab.tool(name));
+    let agent = lab.started(tools.into_iter().fold(agent, |agent, tool| agent.tool(tool))).await;
+    for tool in ["leave", "busy"] {
+        agent.run(format!("***CALL_TOOL {tool} {{}}")).await.expect("it returns");
+    }
+    let said = agent.run("***CALL_TOOL after {}").await.expect("it returns");
+    assert_eq!(said.output().matches("the call is over").count(), 2, "{}", said.output());
+    agent.shutdown().await;
 }
