@@ -157,16 +157,20 @@ async fn variables_are_free_again_whenever_a_function_that_has_them_is_cut() {
     let lab = lab(r#"
 def slow(context_variables):
     for _ in range(100000): time.sleep(0.0005)
+def stuck(context_variables):
+    time.sleep(20)
 def count(context_variables):
     context_variables["count"] = context_variables.get("count", 0) + 1
 "#);
     for round in 0..6 {
         let mut agents = Vec::new();
+        // One heeds its cancel, the thread of the other is given up.
+        let tool = if round == 0 { "stuck" } else { "slow" };
         for _ in 0..3 {
             let agent = lab
                 .agent()
-                .model(calling(&[("slow", json!({}))]))
-                .tool(lab.tool("slow"))
+                .model(calling(&[(tool, json!({}))]))
+                .tool(lab.tool(tool))
                 .turn_limit(200 * MILLIS);
             agents.push(lab.started(agent).await);
         }
@@ -240,6 +244,41 @@ async def neighbour(ctx):
     assert_eq!(noted(&lab, "dies"), 1);
     dies.shutdown().await;
     near.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_end_whose_process_is_killed_is_delivered_again_unless_it_was_alone() {
+    let lab = lab(r#"
+async def end(ctx):
+    note("end " + ctx.agent_name)
+    if noted(ctx.agent_name) > 1: return
+    if ctx.agent_name == "alone": os.kill(os.getpid(), signal.SIGKILL)
+    await asyncio.sleep(20)
+def kills(ctx):
+    while not noted("beside"): time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+def noted(what):
+    with open(here + "/log") as log: return log.read().count("end " + what)
+"#);
+    let ends = |name| lab.agent_named(name).with_lifecycle(lab.hook("end", Point::AfterAgent));
+    let alone = lab.started(ends("alone")).await;
+    let failures = alone.run("go").await.expect("an end fails no turn").failures;
+    assert!(failures[0].message.contains("signal 9"), "{failures:?}");
+    assert_eq!(noted(&lab, "end alone"), 1, "it may be the one that kills");
+    let beside = lab.started(ends("beside")).await;
+    let kills = lab.agent().with_lifecycle(lab.hook("kills", Point::BeforeAgent));
+    let kills = lab.started(kills).await;
+    for agent in [&beside, &kills] {
+        lab.host.join(agent.id(), "group");
+    }
+    let (ended, killed) = tokio::join!(beside.run("go"), kills.run("go"));
+    killed.expect_err("it killed itself");
+    let failures = ended.expect("an end fails no turn").failures;
+    assert!(failures.is_empty(), "{failures:?}");
+    assert_eq!(noted(&lab, "end beside"), 2);
+    for agent in [alone, beside, kills] {
+        agent.shutdown().await;
+    }
 }
 
 #[tokio::test]
