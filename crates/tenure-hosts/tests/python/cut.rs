@@ -165,7 +165,7 @@ def count(context_variables):
     for round in 0..6 {
         let mut agents = Vec::new();
         // One heeds its cancel, the thread of the other is given up.
-        let tool = if round == 0 { "stuck" } else { "slow" };
+        let tool = if round == 5 { "stuck" } else { "slow" };
         for _ in 0..3 {
             let agent = lab
                 .agent()
