@@ -5,7 +5,9 @@
 //! hosts, so that one chain has all of them and one explanation shows them.
 
 use super::HookCatalog;
-use super::hooks::{Entries, HookPlace, Hosts, line_of, restricted, transition};
+use super::hooks::{
+    Entries, HookPlace, Hosts, line_of, restricted, shown_from, transition, written,
+};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::hook::CardHooks;
 use crate::source::Source;
@@ -13,6 +15,7 @@ use crate::trust::CommandChecks;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::AgentBuilder;
@@ -70,6 +73,7 @@ impl AttachHosts<'_> {
                 when: declared.when.as_ref().map(|when| when.expression.clone()),
                 retries: declared.retries,
                 description: None,
+                writes: written(declared),
             });
         }
         if !any {
@@ -118,6 +122,8 @@ pub struct AttachedEntry {
     pub retries: u32,
     /// Its purpose, as its file says.
     pub description: Option<Arc<str>>,
+    /// The files that its commands are declared to write, as seen from where it is declared.
+    pub writes: Vec<String>,
 }
 
 impl AttachedEntry {
@@ -137,6 +143,7 @@ impl AttachedEntry {
             when: None,
             retries: 0,
             description: None,
+            writes: Vec::new(),
         }
     }
 
@@ -165,6 +172,13 @@ impl AttachedEntry {
     #[must_use]
     pub fn description(mut self, description: Option<Arc<str>>) -> Self {
         self.description = description;
+        self
+    }
+
+    /// Says which files its commands are declared to write, as seen from a folder.
+    #[must_use]
+    pub fn writes(mut self, files: &[PathBuf], dir: &Path) -> Self {
+        self.writes = shown_from(files, dir);
         self
     }
 }
@@ -215,7 +229,7 @@ impl Entries {
                 when: entry.when,
                 retries: entry.retries,
                 description: entry.description,
-                writes: Vec::new(),
+                writes: entry.writes,
             });
         }
         for tool in attached.tools {

@@ -12,7 +12,7 @@ use crate::hook::{Condition, Declared, DeclaredHook, On, Places, Run};
 use crate::nearest;
 use crate::source::{Source, Span};
 use crate::trust::{CommandChecks, CommandUser};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::hook::{AgentLifecycle, Origin, Point, Points, Policy, Registration, hook};
 use tenure_hosts::{CommandHook, Environment, PythonHost, Role, TrimToolHistory};
@@ -55,13 +55,21 @@ const TURN: Points = Points::NONE
     .with(Point::WrapToolCall)
     .with(Point::AfterAgent);
 
-/// The files that the commands of a hook are declared to write, as seen from its card.
-fn written(declared: &DeclaredHook, card: &Card) -> Vec<String> {
-    let shown = |file: &PathBuf| {
-        let file = file.strip_prefix(card.dir()).unwrap_or(file);
-        file.to_string_lossy().into_owned()
-    };
-    declared.writes.iter().map(shown).collect()
+/// The files that the commands of a hook are declared to write, as seen from where it is declared.
+pub(super) fn written(declared: &DeclaredHook) -> Vec<String> {
+    match &declared.run {
+        Run::Command(command) => shown_from(&declared.writes, &command.dir),
+        Run::Use { dir, .. } => shown_from(&declared.writes, dir),
+        // It has no command.
+        Run::Python(_) => Vec::new(),
+    }
+}
+
+/// Files as they are seen from a folder.
+pub(super) fn shown_from(files: &[PathBuf], dir: &Path) -> Vec<String> {
+    let shown =
+        |file: &PathBuf| file.strip_prefix(dir).unwrap_or(file).to_string_lossy().into_owned();
+    files.iter().map(shown).collect()
 }
 
 /// A hook without a point.
@@ -202,7 +210,7 @@ impl Entries {
                     when: declared.when.as_ref().map(|when| when.expression.clone()),
                     retries: declared.retries,
                     description: None,
-                    writes: written(declared, card),
+                    writes: written(declared),
                 });
             }
         }

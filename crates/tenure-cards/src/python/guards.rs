@@ -6,10 +6,10 @@ use super::module::{Module, span};
 use super::touch::{Access, Given, Holder, Object, Touch, touches};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use rustpython_ruff_python_ast as ast;
-use rustpython_ruff_python_ast::Stmt;
 use rustpython_ruff_python_ast::visitor::{self, Visitor};
+use rustpython_ruff_python_ast::{Expr, ExprContext, Stmt};
 use rustpython_ruff_python_parser::parse_module;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use tenure_hosts::Role;
 
@@ -89,7 +89,7 @@ fn check(parsed: &Parsed, uses: &[&FunctionUse], report: &mut Report) {
         let mut told = BTreeSet::new();
         for read in guard.touches.iter().filter(|it| it.access == Access::Reads) {
             if told.insert((read.holder, &*read.name))
-                && let Some((setter, set)) = set_elsewhere(&all, read)
+                && let Some((setter, set)) = set_elsewhere(&all, read, &functions.variables)
             {
                 report.push(unseen(parsed, (guard.name, read), (setter, set)));
             }
@@ -97,13 +97,22 @@ fn check(parsed: &Parsed, uses: &[&FunctionUse], report: &mut Report) {
     }
 }
 
-/// Returns the function that sets what is read, if no guard does.
-fn set_elsewhere<'a>(all: &'a [Touching<'a>], read: &Touch) -> Option<(&'a str, &'a Touch)> {
+/// Returns the function that sets what is read, or changes it in place, if no guard does. Of globals only
+/// `variables` are changed in place: a module that is imported is not.
+fn set_elsewhere<'a>(
+    all: &'a [Touching<'a>],
+    read: &Touch,
+    variables: &HashSet<&str>,
+) -> Option<(&'a str, &'a Touch)> {
     if is_given(read) {
         return None;
     }
-    let sets =
-        |it: &&Touch| it.access == Access::Sets && it.holder == read.holder && it.name == read.name;
+    let is_set = |access| match access {
+        Access::Sets => true,
+        Access::Changes => variables.contains(&*read.name),
+        Access::Reads => false,
+    };
+    let sets = |it: &&Touch| is_set(it.access) && it.holder == read.holder && it.name == read.name;
     let mut setter = None;
     for touching in all {
         let set = touching.touches.iter().find(sets);
@@ -138,8 +147,9 @@ fn unseen(parsed: &Parsed, guard: (&str, &Touch), setter: (&str, &Touch)) -> Dia
         Holder::Runner => (format!("`ctx.runner.{name}`"), "it is never there"),
         Holder::Module => (format!("the global `{name}`"), "it is never changed"),
     };
+    let verb = if set.access == Access::Changes { "changes" } else { "sets" };
     let message = format!(
-        "the guard `{reads}` reads {what} in line {}, which `{sets}` sets in line {}: guards run in a process of \
+        "the guard `{reads}` reads {what} in line {}, which `{sets}` {verb} in line {}: guards run in a process of \
          their own, where {there}",
         line(read),
         line(set)
@@ -149,16 +159,28 @@ fn unseen(parsed: &Parsed, guard: (&str, &Touch), setter: (&str, &Touch)) -> Dia
     Diagnostic::new(Code::UnseenByGuard, &parsed.source, place, message).help(help)
 }
 
-/// The functions of a file that stand at its top level.
+/// The functions and the variables of a file that stand at its top level.
 #[derive(Default)]
-struct Functions<'a>(Vec<&'a ast::StmtFunctionDef>);
+struct Functions<'a> {
+    all: Vec<&'a ast::StmtFunctionDef>,
+    variables: HashSet<&'a str>,
+}
 
 impl<'a> Visitor<'a> for Functions<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            Stmt::FunctionDef(def) => self.0.push(def),
+            Stmt::FunctionDef(def) => self.all.push(def),
             Stmt::ClassDef(_) => {}
             _ => visitor::walk_stmt(self, stmt),
+        }
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(it) if it.ctx == ExprContext::Store => {
+                self.variables.insert(it.id.as_str());
+            }
+            _ => visitor::walk_expr(self, expr),
         }
     }
 }
@@ -167,7 +189,7 @@ impl<'a> Functions<'a> {
     /// The definition that a name of the module stands for.
     fn find(&self, module: &Module, name: &str) -> Option<&'a ast::StmtFunctionDef> {
         let range = module.function(name)?.range;
-        self.0.iter().copied().find(|def| span(def.range) == range)
+        self.all.iter().copied().find(|def| span(def.range) == range)
     }
 
     /// Returns what a function touches, itself and by functions of the same file that it calls.

@@ -41,8 +41,34 @@ pub(super) enum Holder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Sets,
+    /// Changes in place, as `CACHE["x"] = 1` and `SEEN.append(1)` do.
+    Changes,
     Reads,
 }
+
+/// The methods of lists, dicts, sets and deques that change what they are called on.
+const CHANGING: &[&str] = &[
+    "add",
+    "append",
+    "appendleft",
+    "clear",
+    "difference_update",
+    "discard",
+    "extend",
+    "extendleft",
+    "insert",
+    "intersection_update",
+    "pop",
+    "popitem",
+    "popleft",
+    "remove",
+    "reverse",
+    "rotate",
+    "setdefault",
+    "sort",
+    "symmetric_difference_update",
+    "update",
+];
 
 /// A value that a function sets or reads.
 #[derive(Clone, Debug)]
@@ -251,7 +277,29 @@ impl Scan<'_> {
         self.touches.push(Touch { holder, name: name.to_owned(), access, span });
     }
 
+    /// Notes that a part of what this stands for is changed, if it is a global.
+    fn change(&mut self, of: &Expr, place: Span) {
+        let mut of = of;
+        loop {
+            of = match of {
+                Expr::Subscript(it) => &it.value,
+                Expr::Attribute(it) => &it.value,
+                _ => break,
+            };
+        }
+        if let Expr::Name(name) = of
+            && self.names.is_global(name.id.as_str())
+        {
+            self.touch(Holder::Module, name.id.as_str(), Access::Changes, place);
+        }
+    }
+
     fn call(&mut self, call: &ast::ExprCall) {
+        if let Expr::Attribute(method) = &*call.func
+            && CHANGING.contains(&method.attr.as_str())
+        {
+            self.change(&method.value, span(call.range));
+        }
         let Expr::Name(function) = &*call.func else { return };
         let of_attributes =
             [("setattr", Access::Sets), ("getattr", Access::Reads), ("hasattr", Access::Reads)];
@@ -306,6 +354,12 @@ impl<'a> Visitor<'a> for Scan<'a> {
                 if let Some(access) = access(it.ctx) {
                     self.attribute(&it.value, it.attr.as_str(), access, span(it.range));
                 }
+                if it.ctx != ExprContext::Load {
+                    self.change(&it.value, span(it.range));
+                }
+            }
+            Expr::Subscript(it) if it.ctx != ExprContext::Load => {
+                self.change(&it.value, span(it.range));
             }
             Expr::Name(it) if self.names.is_global(it.id.as_str()) => {
                 if let Some(access) = access(it.ctx) {

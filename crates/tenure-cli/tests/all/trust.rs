@@ -256,6 +256,24 @@ fn a_log_that_a_hook_writes_does_not_make_its_project_untrusted() {
 }
 
 #[test]
+fn the_files_that_commands_of_a_workflow_write_are_explained() {
+    let tools = r#"{ "lifecycle_tools": [
+      { "trigger": "after_chat", "agent": null, "run": ["sh", "end.sh", "chat.log"], "writes": ["chat.log"] } ] }"#;
+    let orchestrator = "workflow_name: w\norchestration_pattern: RoundRobinPattern\nhooks:\n- { on: after_chat, run: [sh, end.sh, hook.log], writes: [hook.log] }\n";
+    let sandbox = Sandbox::with(&[
+        ("tenure.toml", ""),
+        ("workflows/w/orchestrator.yaml", orchestrator),
+        (
+            "workflows/w/agents.yaml",
+            "agents:\n- { name: A, model: passthrough, system_message: x }\n",
+        ),
+        ("workflows/w/tools.json", tools),
+        ("workflows/w/end.sh", "cat >> \"$1\"\n"),
+    ]);
+    sandbox.run(&["explain", "w"]).exits(0).prints("writes chat.log").prints("writes hook.log");
+}
+
+#[test]
 fn the_program_that_is_shown_is_the_one_that_the_search_path_leads_to() {
     let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: [own-tool] }\n---\nx\n";
     let tool = "#!/bin/sh\necho '{}'\n";

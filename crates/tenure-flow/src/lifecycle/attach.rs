@@ -92,6 +92,9 @@ fn attached(tools: &[LifecycleTool], hosts: Hosts<'_>, agent: Option<&str>) -> A
                 if let Some(declared) = &tool.declared {
                     entry = entry.declared(&**declared);
                 }
+                if let Run::Command { dir, .. } = &tool.run {
+                    entry = entry.writes(&tool.writes, dir);
+                }
                 made.entries.push(entry);
             }
             Err(problem) => made.problems.push(problem),

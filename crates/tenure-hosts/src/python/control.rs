@@ -30,6 +30,8 @@ pub(super) struct Control {
     queued: Arc<Mutex<usize>>,
     /// The calls whose interrupt the main thread has to answer.
     interrupts: Waiting<u64, Progress>,
+    /// Those of them that it has not been told of yet, with their lanes.
+    cut: Mutex<Vec<(u64, u32)>>,
     /// The lanes that it was told to give up.
     abandons: Waiting<u32, Vec<u64>>,
     lanes: Mutex<HashMap<u32, Weak<Lane>>>,
@@ -90,6 +92,7 @@ impl Control {
             queue,
             queued,
             interrupts: Mutex::default(),
+            cut: Mutex::default(),
             abandons: Mutex::default(),
             lanes: Mutex::default(),
             abandoned: AtomicU32::new(0),
@@ -129,13 +132,22 @@ impl Control {
         self.post(Parcel { frames: frame::of(told), sent: 0, fds: Some(fds) })
     }
 
-    /// Asks the main thread to interrupt a call on this lane, and how far that call has come. So long as there
-    /// is no answer, it may not be able to.
-    pub(super) fn interrupt(&self, id: u64, lane: u32) -> oneshot::Receiver<Progress> {
+    /// Notes that a call on this lane is to be interrupted. What it gives says how far that call has come when
+    /// it is; so long as there is no answer, the main thread may not be able to.
+    pub(super) fn cut(&self, id: u64, lane: u32) -> oneshot::Receiver<Progress> {
         let (give, take) = oneshot::channel();
         lock(&self.interrupts).insert(id, give);
-        let _ = self.send(frame::of(&json!({ "interrupt": id, "at": lane })));
+        lock(&self.cut).push((id, lane));
         take
+    }
+
+    /// Asks the main thread to interrupt the calls that were cut, in one frame: of those that end together, none
+    /// begins because the one before it has ended.
+    pub(super) fn interrupt(&self) {
+        let cut = std::mem::take(&mut *lock(&self.cut));
+        if !cut.is_empty() {
+            let _ = self.send(frame::of(&json!({ "interrupt": cut })));
+        }
     }
 
     /// Asks the main thread to give up a lane, and which calls have begun there. None begins any more when it

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tenure_core::InstanceId;
 use tenure_core::hook::FaultKind;
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 /// The time that a worker has to go when it is asked to, and a call to end when it is cancelled.
@@ -176,11 +177,17 @@ impl Worker {
         Ok(Some(lane))
     }
 
+    /// Notes that a call is cut: [`Worker::end_call`] ends it.
+    pub(super) fn cut(&self, lane: &Lane, id: CallId) -> Cut {
+        Cut { id, answer: self.control.cut(id, lane.number()) }
+    }
+
     /// Ends a call whose future was dropped. One that has not begun never will; one that runs is cancelled, then
     /// its thread is given up. Only a process that does not answer is killed, and one in which a module does not
     /// stop loading, because that holds up all others.
-    pub(super) async fn end_call(&self, lane: &Arc<Lane>, id: CallId, hook: &str) {
-        let mut answer = self.control.interrupt(id, lane.number());
+    pub(super) async fn end_call(&self, lane: &Arc<Lane>, cut: Cut, hook: &str) {
+        let Cut { id, mut answer } = cut;
+        self.control.interrupt();
         let mut progress = None;
         let mut ended = pin!(async {
             lane.cancel(id).await;
@@ -274,6 +281,12 @@ impl Worker {
 /// The number of the last change that was decided on, by the key of a variable: it is part of the chat, or was
 /// refused.
 pub(super) type Decided = BTreeMap<String, u64>;
+
+/// A call that is about to be ended, and what is heard of that.
+pub(super) struct Cut {
+    id: CallId,
+    answer: oneshot::Receiver<Progress>,
+}
 
 /// Why a lane was not opened.
 #[derive(Debug)]

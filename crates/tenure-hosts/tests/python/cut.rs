@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tenure_core::Outcome;
 use tenure_core::agent::Agent;
+use tenure_core::ask::PendingAsk;
 use tenure_core::chat::Chat;
 use tenure_core::hook::{Point, hook};
 use tenure_core::life::LifecycleConfig;
@@ -156,16 +157,20 @@ async fn variables_are_free_again_whenever_a_function_that_has_them_is_cut() {
     let lab = lab(r#"
 def slow(context_variables):
     for _ in range(100000): time.sleep(0.0005)
+def stuck(context_variables):
+    time.sleep(20)
 def count(context_variables):
     context_variables["count"] = context_variables.get("count", 0) + 1
 "#);
     for round in 0..6 {
         let mut agents = Vec::new();
+        // One heeds its cancel, the thread of the other is given up.
+        let tool = if round == 5 { "stuck" } else { "slow" };
         for _ in 0..3 {
             let agent = lab
                 .agent()
-                .model(calling(&[("slow", json!({}))]))
-                .tool(lab.tool("slow"))
+                .model(calling(&[(tool, json!({}))]))
+                .tool(lab.tool(tool))
                 .turn_limit(200 * MILLIS);
             agents.push(lab.started(agent).await);
         }
@@ -242,6 +247,41 @@ async def neighbour(ctx):
 }
 
 #[tokio::test]
+async fn an_end_whose_process_is_killed_is_delivered_again_unless_it_was_alone() {
+    let lab = lab(r#"
+async def end(ctx):
+    note("end " + ctx.agent_name)
+    if noted(ctx.agent_name) > 1: return
+    if ctx.agent_name == "alone": os.kill(os.getpid(), signal.SIGKILL)
+    await asyncio.sleep(20)
+def kills(ctx):
+    while not noted("beside"): time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+def noted(what):
+    with open(here + "/log") as log: return log.read().count("end " + what)
+"#);
+    let ends = |name| lab.agent_named(name).with_lifecycle(lab.hook("end", Point::AfterAgent));
+    let alone = lab.started(ends("alone")).await;
+    let failures = alone.run("go").await.expect("an end fails no turn").failures;
+    assert!(failures[0].message.contains("signal 9"), "{failures:?}");
+    assert_eq!(noted(&lab, "end alone"), 1, "it may be the one that kills");
+    let beside = lab.started(ends("beside")).await;
+    let kills = lab.agent().with_lifecycle(lab.hook("kills", Point::BeforeAgent));
+    let kills = lab.started(kills).await;
+    for agent in [&beside, &kills] {
+        lab.host.join(agent.id(), "group");
+    }
+    let (ended, killed) = tokio::join!(beside.run("go"), kills.run("go"));
+    killed.expect_err("it killed itself");
+    let failures = ended.expect("an end fails no turn").failures;
+    assert!(failures.is_empty(), "{failures:?}");
+    assert_eq!(noted(&lab, "end beside"), 2);
+    for agent in [alone, beside, kills] {
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_start_that_succeeds_at_its_second_try_has_begun() {
     let lab = lab(r#"
 def start(ctx):
@@ -259,4 +299,31 @@ def stop(ctx): note(f"stop {ctx.started}")
     agent.shutdown().await;
     // One for the roll-back of the first try, and one for the end.
     assert_eq!((noted(&lab, "stop True"), noted(&lab, "stop False")), (2, 0));
+}
+
+#[tokio::test]
+async fn a_thread_that_outlives_its_call_can_ask_for_nothing_and_holds_nothing_up() {
+    let lab = lab(r#"
+import threading
+said = []
+def leave(ctx):
+    def later(what, *told):
+        try: what(*told)
+        except RuntimeError as error: said.append(str(error))
+    # One waits for an answer when the function returns, one asks only then.
+    threading.Timer(0, later, [getattr(ctx, "ask"), "Tea?"]).start()
+    threading.Timer(0.2, later, [ctx.memory.get, "tea"]).start()
+    time.sleep(0.1)
+def busy(): time.sleep(0.3)
+def after(): return " + ".join(said)
+"#);
+    let agent = lab.agent().on_ask(|_: &PendingAsk| None).tool_limit(3000 * MILLIS);
+    let tools = ["leave", "busy", "after"].map(|name| lab.tool(name));
+    let agent = lab.started(tools.into_iter().fold(agent, |agent, tool| agent.tool(tool))).await;
+    for tool in ["leave", "busy"] {
+        agent.run(format!("***CALL_TOOL {tool} {{}}")).await.expect("it returns");
+    }
+    let said = agent.run("***CALL_TOOL after {}").await.expect("it returns");
+    assert_eq!(said.output().matches("the call is over").count(), 2, "{}", said.output());
+    agent.shutdown().await;
 }

@@ -128,6 +128,29 @@ def tool(ctx):
 }
 
 #[tokio::test]
+async fn a_plain_wrap_sees_the_contextvars_of_its_instance() {
+    let lab = Lab::new(
+        r#"
+import contextvars
+tenant = contextvars.ContextVar("tenant", default="none")
+def start(ctx): tenant.set("acme")
+def wrap(ctx, next):
+    return tenant.get() + " " + next().content
+def tool(): return tenant.get()
+"#,
+    );
+    let agent = lab
+        .agent()
+        .tool(lab.tool("tool"))
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("wrap", Point::WrapToolCall));
+    let agent = lab.started(agent).await;
+    let said = agent.run("***CALL_TOOL tool {}").await.expect("it goes on");
+    assert_eq!(said.output(), "acme acme");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_plain_function_that_turns_out_to_wait_does_not_hold_up_what_it_waits_for() {
     // Parsing the file does not show that this one waits.
     let lab = Lab::new(

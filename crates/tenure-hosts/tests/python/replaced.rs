@@ -2,8 +2,9 @@
 
 use crate::python::support::{Lab, fault};
 use std::time::Duration;
-use tenure_core::hook::{FaultKind, Point, hook};
+use tenure_core::hook::{FaultKind, Point, Policy, hook};
 use tenure_core::{ExitReason, Outcome};
+use tenure_hosts::Role;
 use tenure_testkit::eventually;
 
 const COUNTED: &str = r#"
@@ -108,14 +109,22 @@ async fn a_turn_that_is_cut_while_its_agent_is_started_again_does_not_end_the_ag
     let lab = Lab::new(
         r#"
 import asyncio, os, time
-mark = os.path.dirname(__file__) + "/crashed"
-# A module that takes its time to load where it is loaded again.
-for _ in range(80 if os.path.exists(mark) else 0): time.sleep(0.005)
+here = os.path.dirname(__file__)
+def note(text):
+    with open(here + "/log", "a") as log: log.write(text + "\n")
+def noted(text):
+    return os.path.exists(here + "/log") and text in open(here + "/log").read()
+# Each is slow once: the module where it is loaded again, then the start itself.
+if noted("crash") and not noted("loads"):
+    note("loads")
+    for _ in range(4000): time.sleep(0.005)
 async def start(ctx):
-    if ctx.reason: await asyncio.sleep(0.1)
+    if ctx.reason and not noted("starts"):
+        note("starts")
+        await asyncio.sleep(20)
 def turn(ctx):
     if ctx.input == "crash":
-        open(mark, "w").close()
+        note("crash")
         os._exit(3)
 "#,
     );
@@ -124,17 +133,51 @@ def turn(ctx):
         .with_lifecycle(lab.hook("start", Point::OnStart))
         .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
     let agent = lab.started(agent).await;
-    let cut = Duration::from_millis(150);
-    let cancel = async {
-        tokio::time::sleep(cut).await;
-        agent.cancel();
-    };
     agent.run("crash").await.expect_err("it crashes");
-    let (cancelled, ()) = tokio::join!(agent.run("hello"), cancel);
-    assert_eq!(cancelled.expect_err("it was cancelled").outcome(), Outcome::Cancelled);
-    let late = agent.request("hello").limit(cut).run().await;
+    for slow in ["loads", "starts"] {
+        let cancel = async {
+            eventually("it is started again", || log(&lab).contains(slow)).await;
+            agent.cancel();
+        };
+        let (cancelled, ()) = tokio::join!(agent.run("hello"), cancel);
+        let error = cancelled.expect_err("it was cancelled");
+        assert_eq!(error.outcome(), Outcome::Cancelled, "{slow}: {error}");
+    }
+    agent.run("hello").await.expect("it is started again in its own time");
+    let limit = Duration::from_millis(150);
+    agent.run("crash").await.expect_err("it crashes");
+    std::fs::write(lab.path().join("log"), "crash\nloads\n").expect("written");
+    let late = agent.request("hello").limit(limit).run().await;
     assert_eq!(late.expect_err("its time was up").outcome(), Outcome::TimedOut);
     agent.run("hello").await.expect("it is started again in its own time");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_replaced_is_not_that_of_the_guards() {
+    let lab = Lab::new(
+        r#"
+import os
+def note(text):
+    with open(os.path.dirname(__file__) + "/log", "a") as log: log.write(text + "\n")
+def start(ctx): note("start %s" % ctx.reason)
+def guard(ctx):
+    note("guard %s" % ctx.reason)
+    return {"allow": True}
+def turn(ctx):
+    if ctx.input == "crash": os._exit(3)
+"#,
+    );
+    let guard = hook(lab.hook("guard", Point::OnStart).role(Role::Guard)).policy(Policy::Deny);
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(guard)
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("crash").await.expect_err("it crashes");
+    agent.run("hello").await.expect("it is started again");
+    assert_eq!(log(&lab), "start None\nguard None\nstart worker_replaced\n");
     agent.shutdown().await;
 }
 

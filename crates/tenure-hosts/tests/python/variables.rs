@@ -2,12 +2,14 @@
 
 use crate::python::support::Lab;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::chat::Chat;
 use tenure_core::hook::{Point, Policy, hook};
 use tenure_core::model::ModelResponse;
 use tenure_hosts::Role;
 use tenure_models::Scripted;
+use tokio::time::timeout;
 
 /// Runs each of these in one chat, all at once, and gives the variables that are left.
 async fn together(lab: &Lab, agents: &[Agent], inputs: &[&str]) -> Value {
@@ -212,5 +214,69 @@ def look(ctx, context_variables):
         })
         .await;
     result.value.unwrap_or_else(|| panic!("{:?}", result.end));
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn plain_functions_of_several_agents_have_the_variables_one_after_the_other() {
+    let lab = Lab::new(
+        r#"
+import time
+def add(context_variables):
+    count = context_variables.get("count", 0)
+    time.sleep(0.05)
+    context_variables["count"] = count + 1
+def around(ctx, next, context_variables):
+    context_variables["around"] = True
+    return next()
+"#,
+    );
+    let mut agents = Vec::new();
+    for _ in 0..4 {
+        let agent = lab.agent().tool(lab.tool("add"));
+        let wrap = lab.hook("around", Point::WrapToolCall);
+        agents.push(lab.started(agent.with_lifecycle(wrap)).await);
+    }
+    // The tool runs while its wrap waits, which gives the variables to others until then.
+    let run = together(&lab, &agents, &["***CALL_TOOL add {}"; 4]);
+    let left = timeout(Duration::from_secs(10), run).await.expect("none waits for itself");
+    assert_eq!((&left["count"], &left["around"]), (&json!(4), &json!(true)));
+    for agent in agents {
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_function_wrote_that_raises_is_taken_back() {
+    let lab = Lab::new(
+        r#"
+def write(ctx, context_variables):
+    if ctx.input == "first":
+        context_variables.update(list=[1], tuple=(1, 2), text="kept")
+    elif ctx.input == "second":
+        context_variables["list"].append(2)
+        context_variables["text"] = "changed"
+        context_variables["new"] = 1
+        del context_variables["tuple"]
+        raise ValueError("no")
+    else:
+        assert context_variables["tuple"] == (1, 2) or context_variables["tuple"] == [1, 2]
+"#,
+    );
+    let agent =
+        lab.started(lab.agent().with_lifecycle(lab.hook("write", Point::BeforeAgent))).await;
+    lab.host.join(agent.id(), "chat");
+    let chat = Chat::new("chat-1", [agent.clone()]);
+    let result = chat
+        .run(async |chat| {
+            agent.request("first").in_chat(chat).run().await?;
+            agent.request("second").in_chat(chat).run().await.expect_err("it raises");
+            agent.request("third").in_chat(chat).run().await?;
+            Ok(json!(chat.variables()))
+        })
+        .await;
+    let left = result.value.unwrap_or_else(|| panic!("{:?}", result.end));
+    assert_eq!((&left["list"], &left["text"]), (&json!([1]), &json!("kept")));
+    assert_eq!((left.get("new"), &left["tuple"]), (None, &json!([1, 2])));
     agent.shutdown().await;
 }

@@ -1,10 +1,13 @@
-//! What `ctx` shows: the agent, other agents, memory.
+//! What `ctx` shows: the agent, its state, other agents, memory.
 
 use crate::python::support::Lab;
+use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::AgentRegistry;
 use tenure_core::hook::Point;
 use tenure_core::memory::InMemory;
+use tenure_core::model::ModelResponse;
+use tenure_models::Scripted;
 
 #[tokio::test]
 async fn the_agent_is_one_object_for_an_instances_life_and_keeps_what_is_left_on_it() {
@@ -74,5 +77,36 @@ def turn(ctx):
     let agent = lab.agent().memory(InMemory::default());
     let agent = lab.started(agent.with_lifecycle(lab.hook("turn", Point::BeforeAgent))).await;
     assert_eq!(agent.run("hello").await.expect("it finishes").output(), "facts");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_takes_back_no_object_that_another_one_made_at_the_same_time() {
+    let lab = Lab::new(
+        r#"
+import asyncio
+MADE = []
+def start(ctx):
+    ctx.state.update(changed=iter("before"), made=None)
+async def slow(ctx):
+    ctx.state["own"] = iter("own")
+    while not MADE: await asyncio.sleep(0.01)
+async def make(ctx):
+    ctx.state.update(changed=iter("changed"), made=iter("made"))
+    MADE.append(True)
+async def use(ctx):
+    return " ".join("".join(ctx.state[it]) for it in ("changed", "made", "own"))
+"#,
+    );
+    let model = Scripted::new(Vec::<ModelResponse>::new())
+        .calls([("slow", json!({})), ("make", json!({}))])
+        .calls([("use", json!({}))])
+        .text("over");
+    let tools = ["slow", "make", "use"].map(|name| lab.tool(name));
+    let agent = tools.into_iter().fold(lab.agent().model(model), |agent, tool| agent.tool(tool));
+    let agent = lab.started(agent.with_lifecycle(lab.hook("start", Point::OnStart))).await;
+    agent.run("hello").await.expect("it runs");
+    let said = format!("{:?}", agent.history());
+    assert!(said.contains("changed made own"), "{said}");
     agent.shutdown().await;
 }

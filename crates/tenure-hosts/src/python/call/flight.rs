@@ -65,11 +65,13 @@ impl Drop for InFlight<'_> {
         };
         // Held from now on: the instance's next call comes after this one.
         lane.hold();
+        // Before the task: others that are dropped with this one are cut by then.
+        let cut = self.entered.worker.cut(lane, id);
         let entered = self.entered.clone();
         let hook = hook.to_owned();
         let end = async move {
             let Entered { worker, lane, .. } = &entered;
-            worker.end_call(lane, id, &hook).await;
+            worker.end_call(lane, cut, &hook).await;
             lane.desk().close(id);
             entered.leave();
             lane.let_go();

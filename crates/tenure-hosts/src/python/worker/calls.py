@@ -68,6 +68,8 @@ def find_body(ctx: Context) -> bool:
 
 def over(ctx: Context, frame: bytes) -> None:
     ctx._lane.calls.pop(ctx._id, None)
+    if ctx._waits is not None:
+        end_waits(ctx, OVER)
     ctx._lane.pipe.write(frame)
 
 

@@ -232,10 +232,7 @@ class Lane:
         ctx._cancelled = True
         if ctx._task is not None:
             ctx._task.cancel()
-        for q in ctx._waits or ():
-            deliver = self.waits.pop(q, None)
-            if deliver is not None:
-                deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
+        end_waits(ctx, CANCELLED)
 
     def refuse(self, id: int) -> None:
         """Has a call that was not read yet never begin."""

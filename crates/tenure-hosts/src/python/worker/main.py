@@ -50,15 +50,21 @@ class Control(Pipe):
                 project.sources[message["module"]] = message.get("refused") or source
                 arrived.notify_all()
         elif "interrupt" in message:
-            at = lanes.get(message["at"])
-            id = message["interrupt"]
-            self.send({"heard": id, "at": "unbegun" if at is None else at.interrupt(id)})
+            # Those that have not begun come first: none of them begins when another one ends.
+            for id, number in sorted(message["interrupt"], key=lambda it: is_begun(*it)):
+                at = lanes.get(number)
+                self.send({"heard": id, "at": "unbegun" if at is None else at.interrupt(id)})
         elif "abandon" in message:
             number = message["abandon"]
             lane = lanes.pop(number, None)
             self.send({"abandoned": number, "begun": lane.give_up() if lane is not None else []})
         elif "exit" in message:
             sys.exit(0)
+
+
+def is_begun(id: int, number: int) -> bool:
+    lane = lanes.get(number)
+    return lane is not None and id in lane.calls
 
 
 # The most descriptors that come along with what is read at once.

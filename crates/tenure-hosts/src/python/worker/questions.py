@@ -32,15 +32,35 @@ def answer_of(message: dict[str, Any], convert: Any) -> Any:
     return value if convert is None else convert(message["q"], value)
 
 
+CANCELLED = {"kind": "cancelled", "message": "the turn was cancelled"}
+OVER = {
+    "kind": "over",
+    "usage": True,
+    "message": "the call is over: a thread or a task that outlives it can ask for nothing",
+}
+
+
+def end_waits(ctx: Context, error: dict[str, Any]) -> None:
+    """Ends what a call waits for, in whichever thread."""
+    for q in list(ctx._waits or ()):
+        deliver = ctx._lane.waits.pop(q, None)
+        if deliver is not None:
+            deliver({"q": q, "err": error})
+
+
 def post(ctx: Context, frame: dict[str, Any], deliver: Callable[[dict[str, Any]], None]) -> int:
     q = next(numbers)
     if ctx._cancelled:
-        deliver({"q": q, "err": {"kind": "cancelled", "message": "the turn was cancelled"}})
+        deliver({"q": q, "err": CANCELLED})
         return q
     ctx._lane.waits[q] = deliver
     if ctx._waits is None:
         ctx._waits = set()
     ctx._waits.add(q)
+    if ctx._over:
+        # The host has forgotten the call, and would never answer.
+        end_waits(ctx, OVER)
+        return q
     frame["id"] = ctx._id
     frame["q"] = q
     ctx._lane.pipe.send(frame)

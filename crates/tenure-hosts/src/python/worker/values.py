@@ -130,13 +130,15 @@ class Stored(dict[str, Any]):
         self._live = live
         self._base: dict[str, str] = {}
         self._lost: dict[str, dict[str, Any]] = {}
+        # The live values as this call knows them: another one may put others in their place.
+        self._own: dict[str, Any] = {}
         for key, value in values.items():
             if type(value) is dict and "$live" in value:
                 mark = self._mark(key, value)
                 if mark not in live:
                     self._lost[key] = value
                     continue
-                self[key] = live[mark]
+                self[key] = self._own[key] = live[mark]
             else:
                 self[key] = value
             self._base[key] = encode(value)
@@ -185,7 +187,7 @@ class Stored(dict[str, Any]):
         base = self._base.get(key)
         if base is not None and base.startswith('{"$live":'):
             stand_in: dict[str, Any] = json.loads(base)
-            if self._live.get(self._mark(key, stand_in)) is value:
+            if self._held(key, stand_in) is value:
                 return stand_in
         stand_in = {"$live": type(value).__qualname__, "id": self._add(key, value)}
         ctx = current.get()
@@ -207,12 +209,16 @@ class Stored(dict[str, Any]):
         """The value that the host knows by this text."""
         value = json.loads(base)
         if type(value) is dict and "$live" in value:
-            return self._live.get(self._mark(key, value))
+            return self._held(key, value)
         return value
+
+    def _held(self, key: str, stand_in: dict[str, Any]) -> Any:
+        """The live value that something stands in for."""
+        return self._own.get(key)
 
     def _add(self, key: str, value: Any) -> str:
         """Keeps a live value, and gives its id."""
-        self._live[key] = value
+        self._live[key] = self._own[key] = value
         return LIFE
 
     def _drop(self, key: str) -> None:
@@ -233,7 +239,8 @@ class Stored(dict[str, Any]):
                 value = self._keep(key, value)
                 text = encode(value)
             else:
-                self._drop(key)
+                if base.get(key) != text:
+                    self._drop(key)
             if base.get(key) != text:
                 base[key] = text
                 patch[key] = value
@@ -359,6 +366,9 @@ class Shared(Stored):
 
     def _mark(self, key: str, stand_in: dict[str, Any]) -> Any:
         return stand_in.get("id")
+
+    def _held(self, key: str, stand_in: dict[str, Any]) -> Any:
+        return self._live.get(stand_in.get("id"))
 
     def _add(self, key: str, value: Any) -> str:
         id = f"{LIFE}-{next(numbered)}"
