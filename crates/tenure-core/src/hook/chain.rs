@@ -234,8 +234,8 @@ fn entry(
             ));
         }
     }
-    let judges_failures =
-        [Some(Policy::Abort), Some(Policy::Deny)].contains(&policy) || !policy_at.is_empty();
+    let mut declared = policy.iter().chain(policy_at.iter().map(|(_, policy)| policy));
+    let judges_failures = declared.any(|policy| *policy != Policy::Continue);
     if observes && judges_failures {
         problems.push(format!(
             "hook `{name}` only observes, so its failures are ignored and a policy would never be \

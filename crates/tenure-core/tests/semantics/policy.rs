@@ -339,6 +339,14 @@ fn an_observer_cannot_have_a_policy_that_its_failures_would_not_meet() {
     }
 }
 
+#[test]
+fn an_observer_may_say_that_its_failures_are_ignored() {
+    let observer = hook::hook(probe_at("watcher", &Log::default(), Point::AfterAgent)).observes();
+    let observer = observer.policy_at(Point::AfterAgent, Policy::Continue);
+    let built = Agent::builder("agent").model(script([])).with_lifecycle(observer).build();
+    assert!(built.is_ok(), "{:?}", built.err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn g3_a_call_that_a_hook_began_and_gave_up_is_not_made_again() {
     for observes in [false, true] {
