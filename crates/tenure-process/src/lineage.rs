@@ -7,6 +7,9 @@ use crate::tree::MARK;
 /// The processes that it starts cannot change it, and cannot have another one shown in its place.
 pub const PROCESS_NAME: &str = "tenure";
 
+/// The names of the processes of Tenure: the program, and those that keep what it started and adopt its orphans.
+const NAMES: [&str; 3] = [PROCESS_NAME, "tenure-keeper", "tenure-supervis"];
+
 /// The sign by which a process is known to be beneath one of Tenure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lineage {
@@ -65,7 +68,7 @@ fn is_marked(pid: u32) -> bool {
 /// Whether a process is one of Tenure, by its name and its program.
 fn is_tenure(pid: u32) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    if name.trim_end() != PROCESS_NAME {
+    if !NAMES.contains(&name.trim_end()) {
         return false;
     }
     // A script of the same name runs in a shell, whose program can be seen. That of Tenure can be seen by root alone.

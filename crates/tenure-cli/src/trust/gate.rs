@@ -1,12 +1,13 @@
 //! Whether a run may go on.
 
-use super::layout::{COLUMNS, Shown};
+use super::layout::Shown;
 use super::review::{changes, counts, listing, short_fingerprint};
 use super::store::{Item, Standing, Store, differences};
 use crate::exit::Stop;
 use crate::person::ensure_person;
 use crate::terminal::print_plain;
 use crate::terminal::question::{confirm, is_anybody_there};
+use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, paint};
 use crate::terminal::text::{fit, for_shell};
 use anyhow::Result;
@@ -32,7 +33,7 @@ pub(crate) fn confirm_unchanged(agreed: &[Item], now: &[Item]) -> Result<()> {
     Err(Stop::untrusted(format!(
         "the project changed since it was read for this run, so nothing was executed; what is different:\n{}  \
          run it again to be asked about that",
-        told(&changes(&changed).on_one_screen())
+        told(&changes(&changed).on_one_screen(width()))
     ))
     .into())
 }
@@ -85,13 +86,13 @@ pub(crate) fn admit(
             Standing::Changed(list) => format!(
                 "this project changed since you trusted it; nothing was executed and no network \
                  request was made\n  {place}\n  what is different:\n{}",
-                told(&changes(list).on_one_screen())
+                told(&changes(list).on_one_screen(width()))
             ),
             _ => format!(
                 "this project is not trusted yet; nothing was executed and no network request \
                  was made\n  {place}\n  {} would become active:\n{}",
                 counts(items),
-                told(&listing(items).on_one_screen())
+                told(&listing(items).on_one_screen(width()))
             ),
         };
         let asked = for_shell(asked);
@@ -106,15 +107,15 @@ pub(crate) fn admit(
         _ => "This project has not been run here before.",
     };
     print_plain(&paint(BOLD, head));
-    print_plain(&format!("  {}", fit(&place, COLUMNS - 2)));
+    print_plain(&format!("  {}", fit(&place, width() - 2)));
     let shown = match &standing {
         Standing::Changed(list) => {
             print_plain("  What is different:");
-            changes(list).on_one_screen()
+            changes(list).on_one_screen(width())
         }
         _ => {
             print_plain("  It would run, as you:");
-            listing(items).on_one_screen()
+            listing(items).on_one_screen(width())
         }
     };
     print_plain(told(&shown).trim_end());

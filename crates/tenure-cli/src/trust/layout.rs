@@ -8,8 +8,6 @@ use tenure_cards::trust::ItemKind;
 
 /// The lines of a question that are a list. With what stands around them they fit on a screen of 24 lines.
 const LINES: usize = 16;
-/// The columns of a question.
-pub(super) const COLUMNS: usize = 80;
 /// The lines of one entry in a question: what is dangerous is shown at length.
 const MOST_LINES: usize = 3;
 /// The columns before a line.
@@ -59,7 +57,8 @@ pub(super) struct Row {
 impl Row {
     /// The place in the list: a guard that is gone comes before all else, and a shell before other permissions.
     fn rank(&self) -> (bool, usize, bool) {
-        let is_shell = self.kind == ItemKind::Permission.as_str() && self.what.starts_with("shell");
+        let is_shell =
+            self.kind == ItemKind::Permission.as_str() && self.what.contains("run any command");
         (self.mark != Some(Mark::Gone), self.danger, !is_shell)
     }
 
@@ -87,7 +86,7 @@ impl Rows {
         Self(rows)
     }
 
-    /// All of it, at length.
+    /// All of it, at length, in so many columns.
     pub(crate) fn whole(&self, width: usize) -> String {
         let columns = Columns::of(&self.0, width);
         let mut text = String::new();
@@ -104,8 +103,8 @@ impl Rows {
 
     /// The most important of it on one screen. Every kind has at least a line, whatever there is of the others, and
     /// what is left out is counted.
-    pub(crate) fn on_one_screen(&self) -> Shown {
-        let columns = Columns::of(&self.0, COLUMNS);
+    pub(crate) fn on_one_screen(&self, width: usize) -> Shown {
+        let columns = Columns::of(&self.0, width);
         let mut groups: Vec<Group<'_>> = Vec::new();
         for row in &self.0 {
             let kind = |row: &Row| (row.mark == Some(Mark::Gone), row.danger);
@@ -124,21 +123,24 @@ impl Rows {
     }
 }
 
-/// Shares the lines of the screen: one for each group, then one after the other for those that want more, the most
-/// dangerous first.
+/// Shares the lines of the screen: one for each group, then one after the other for those that are dangerous; of the
+/// others, those that fit are shown whole.
 fn share(groups: &mut [Group<'_>], columns: &Columns) {
-    let wanted: Vec<usize> = groups.iter().map(|group| group.wanted(columns)).collect();
     let mut left = LINES.saturating_sub(groups.len());
-    while left > 0 {
-        let before = left;
-        for (group, wanted) in groups.iter_mut().zip(&wanted) {
-            if left > 0 && group.lines < *wanted {
-                group.lines += 1;
-                left -= 1;
-            }
+    let (mut open, others): (Vec<_>, Vec<_>) =
+        groups.iter_mut().partition(|group| group.rows[0].is_dangerous());
+    while left > 0 && !open.is_empty() {
+        open.retain(|group| group.lines < group.wanted(columns));
+        for group in open.iter_mut().take(left) {
+            group.lines += 1;
         }
-        if left == before {
-            return;
+        left = left.saturating_sub(open.len());
+    }
+    for group in others {
+        let more = group.wanted(columns).saturating_sub(1);
+        if more <= left {
+            group.lines += more;
+            left -= more;
         }
     }
 }
@@ -212,7 +214,7 @@ impl Columns {
     fn entry(&self, row: &Row) -> Vec<String> {
         let text = match row.uses.is_empty() {
             true => row.what.clone(),
-            false => format!("{}  {}", row.what, row.uses.join("; ")),
+            false => format!("{} · {}", row.what, row.uses.join("; ")),
         };
         let most = if row.is_dangerous() { MOST_LINES } else { 1 };
         let mut lines = wrap(&text, self.room());

@@ -37,7 +37,12 @@ pub(crate) fn fingerprint(items: &[Item]) -> String {
 
 /// Everything that would be executed, the most dangerous first.
 pub(crate) fn listing(items: &[Item]) -> Rows {
-    Rows::new(items.iter().map(row).collect())
+    Rows::new(items.iter().filter(|item| !is_no_guard(item)).map(row).collect())
+}
+
+/// Whether it says no more than that there are no guards.
+fn is_no_guard(item: &Item) -> bool {
+    item.kind == ItemKind::Guard.as_str() && item.used_by.is_empty()
 }
 
 /// What is different from what was agreed to: guards that are gone first, then the most dangerous.
@@ -105,7 +110,7 @@ fn row(item: &Item) -> Row {
 /// What it all comes to: `2 python files, 1 command`.
 pub(crate) fn counts(items: &[Item]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    for item in items {
+    for item in items.iter().filter(|item| !is_no_guard(item)) {
         *kinds.entry(&item.kind).or_default() += 1;
     }
     let parts = kinds.into_iter().map(|(kind, number)| counted(number, kind));

@@ -5,6 +5,8 @@ use super::super::store::{Change, Item};
 use super::*;
 use crate::terminal::text::columns_of;
 
+const COLUMNS: usize = 80;
+
 fn item(kind: ItemKind, what: &str, used: &[&str]) -> Item {
     Item {
         kind: kind.as_str().into(),
@@ -38,7 +40,7 @@ fn five_hundred_harmless_things_do_not_hide_a_dangerous_one() {
     items.push(item(ItemKind::Server, "evil: npx -y evil", &["a"]));
     items.push(item(ItemKind::Permission, "subagents: the model may start helpers", &["a"]));
     items.push(item(ItemKind::Permission, "shell: the model may run any command, as you", &["a"]));
-    let shown = listing(&items).on_one_screen();
+    let shown = listing(&items).on_one_screen(COLUMNS);
     let text = plain(&shown.text);
     fits(&text);
     assert!(
@@ -60,9 +62,8 @@ fn something_of_every_kind_fits_on_the_screen() {
     let items: Vec<Item> = all
         .flat_map(|kind| (0..9).map(|_| item(*kind, &long, &["a: on_start", "b: on_start"])))
         .collect();
-    let text = plain(&listing(&items).on_one_screen().text);
+    let text = plain(&listing(&items).on_one_screen(COLUMNS).text);
     fits(&text);
-    assert_eq!(text.lines().count(), LINES);
     for kind in ItemKind::BY_DANGER {
         assert!(text.contains(kind.as_str()), "{kind}\n{text}");
     }
@@ -74,9 +75,9 @@ fn a_short_list_is_shown_whole() {
         item(ItemKind::Python, "hooks.py", &["a: on_start start"]),
         item(ItemKind::Command, "sh audit.sh", &["a: before_agent"]),
     ];
-    let shown = listing(&items).on_one_screen();
+    let shown = listing(&items).on_one_screen(COLUMNS);
     assert_eq!(shown.left_out, 0);
-    let expected = "    command      sh audit.sh a: before_agent\n    python file  hooks.py a: on_start start\n";
+    let expected = "    command      sh audit.sh · a: before_agent\n    python file  hooks.py · a: on_start start\n";
     assert_eq!(plain(&shown.text), expected);
 }
 
@@ -92,7 +93,7 @@ fn a_guard_that_is_gone_comes_before_all_that_is_new() {
         .map(|at| Change::Added(item(ItemKind::Command, &format!("true {at}"), &[])))
         .collect();
     list.push(Change::Changed { now: now.clone(), was: was.clone() });
-    let text = plain(&changes(&list).on_one_screen().text);
+    let text = plain(&changes(&list).on_one_screen(COLUMNS).text);
     fits(&text);
     let first = text.lines().next().unwrap_or_default();
     assert!(
@@ -100,6 +101,7 @@ fn a_guard_that_is_gone_comes_before_all_that_is_new() {
         "{text}"
     );
     let reordered = Item { sha256: Some("3".into()), ..was.clone() };
-    let text = plain(&changes(&[Change::Changed { now: reordered, was }]).on_one_screen().text);
+    let text =
+        plain(&changes(&[Change::Changed { now: reordered, was }]).on_one_screen(COLUMNS).text);
     assert!(text.contains("in another order"), "{text}");
 }

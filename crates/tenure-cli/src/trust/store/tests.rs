@@ -1,6 +1,7 @@
 //! What the store promises.
 
 use super::*;
+use std::os::unix::fs::MetadataExt as _;
 
 fn item(what: &str, sha256: &str) -> Item {
     Item {
