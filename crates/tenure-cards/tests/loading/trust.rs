@@ -420,7 +420,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
     for other in [", policy: continue", ", policy: deny, when: 'false'", ""] {
         let found = changes(&guarded, &with(other));
         // The file of the function, the command and its file, the registered hook.
-        assert_eq!(found.len(), 4, "{other}: {found:?}");
+        // The fifth is the list of guards.
+        assert_eq!(found.len(), 5, "{other}: {found:?}");
     }
     let told = uses(&with(", when: \"input == '${WORD}'\""));
     assert_eq!(told[0], "a: before_agent guard (when \"input == '${WORD}'\")");
