@@ -15,7 +15,7 @@ use tenure_hosts::find_program;
 
 /// Folders that are not searched: they hold what the tools of a project keep there. Every other one,
 /// `node_modules` too, is a package to a Python that is told to import it.
-const SKIPPED: &[&str] = &[".git", ".tenure"];
+pub(super) const SKIPPED: &[&str] = &[".git", ".tenure"];
 /// What Python can import, by suffix.
 const IMPORTABLE: &[&str] = &["py", "pyc", "so", "pyd"];
 /// The most files that are read.

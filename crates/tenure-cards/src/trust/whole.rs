@@ -3,7 +3,7 @@
 use super::UNREADABLE;
 use super::digest::{sha256_hex, sha256_of};
 use super::environment::CACHE;
-use super::python::{Marks, entries, is_checked, marks};
+use super::python::{Marks, Rest, SKIPPED, is_checked, marks};
 use crate::project::Project;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,20 +14,32 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The most files and folders that are looked at.
 const MOST_LOOKED: usize = 1_000_000;
 
-/// A hash over a folder, and what it covers.
+/// A hash over a virtual environment, and what it covers.
 pub(super) struct Whole {
     pub(super) sha256: String,
-    /// Whether some files are known by their sizes and times alone.
-    is_partial: bool,
+    extent: Covered,
+}
+
+/// What a hash covers.
+enum Covered {
+    All,
+    /// Some files are known by their sizes and times alone.
+    LargestByMarks,
+    /// The folder leads out of the project, to here.
+    Outside(PathBuf),
 }
 
 impl Whole {
     /// What is covered, in words.
-    pub(super) fn claim(&self) -> &'static str {
-        match self.is_partial {
-            false => "every file in it but compiled caches",
-            true => {
+    pub(super) fn claim(&self) -> String {
+        match &self.extent {
+            Covered::All => "every file in it but compiled caches".to_owned(),
+            Covered::LargestByMarks => {
                 "every file in it but compiled caches, the largest by their sizes and times alone"
+                    .to_owned()
+            }
+            Covered::Outside(real) => {
+                format!("which is {}, outside the project: by its path alone", real.display())
             }
         }
     }
@@ -36,37 +48,55 @@ impl Whole {
 /// Returns a hash over every file of a virtual environment. Executes nothing.
 ///
 /// Compiled code in a cache that Python holds against its source is left out: Python writes it whenever it likes. A
-/// link that leads out of the project counts by where it leads.
+/// link that leads out of the project counts by where it leads, and so does an environment that is outside.
 pub(super) fn hash_of(venv: &Path, project: &Project) -> Whole {
+    let venv = venv.canonicalize().unwrap_or_else(|_| venv.to_owned());
+    if !venv.starts_with(&project.root) {
+        let sha256 = sha256_hex(venv.as_os_str().as_encoded_bytes());
+        return Whole { sha256, extent: Covered::Outside(venv) };
+    }
     let (mut files, mut lines) = (Vec::new(), BTreeMap::new());
-    let mut seen = BTreeSet::new();
-    let mut open = vec![venv.to_owned()];
+    let mut seen = BTreeSet::from([venv.clone()]);
+    let mut open = vec![venv.clone()];
     let mut looked = 0;
     while let Some(folder) = open.pop() {
         let is_cache = folder.file_name().is_some_and(|name| name == CACHE);
-        for path in entries(&folder) {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             looked += 1;
-            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-            if !real.starts_with(&project.root) {
-                lines.insert(path, format!("-> {}", real.display()));
-            } else if looked > MOST_LOOKED {
+            let path = entry.path();
+            if looked > MOST_LOOKED {
                 // Never the same: what is not looked at cannot be known.
-                lines.insert(path, super::python::Rest::Unknown.sha256());
+                lines.insert(path, Rest::Unknown.sha256());
                 open.clear();
                 break;
-            } else if real.is_dir() {
-                if seen.insert(real) {
-                    open.push(path);
+            }
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            let real = match is_link {
+                true => path.canonicalize().unwrap_or_else(|_| path.clone()),
+                false => path.clone(),
+            };
+            if is_link {
+                // Where it leads decides what is imported by its name.
+                lines.insert(path, format!("-> {}", project.relative(&real)));
+            }
+            if !real.starts_with(&project.root) {
+                continue;
+            }
+            if real.is_dir() {
+                // A link may lead to the project itself.
+                let is_skipped = SKIPPED.iter().any(|name| real.ends_with(name));
+                if !is_skipped && seen.insert(real.clone()) {
+                    open.push(real);
                 }
-            } else if !(is_cache && is_checked(&path)) {
-                let size = path.metadata().map_or(0, |meta| meta.len());
-                files.push((size, path));
+            } else if !(is_cache && is_checked(&real)) {
+                let size = real.metadata().map_or(0, |meta| meta.len());
+                files.push((size, real));
             }
         }
     }
     files.sort();
     let mut room = MOST_BYTES;
-    let mut is_partial = false;
+    let mut extent = Covered::All;
     for (size, path) in files {
         let hash = match room.checked_sub(size) {
             Some(left) => {
@@ -75,17 +105,17 @@ pub(super) fn hash_of(venv: &Path, project: &Project) -> Whole {
             }
             None => {
                 room = 0;
-                is_partial = true;
+                extent = Covered::LargestByMarks;
                 marks(&path)
             }
         };
         lines.insert(path, hash);
     }
     let line = |(path, hash): (&PathBuf, &String)| {
-        format!("{:?} {hash}\n", path.strip_prefix(venv).unwrap_or(path))
+        format!("{:?} {hash}\n", path.strip_prefix(&venv).unwrap_or(path))
     };
     let text: String = lines.iter().map(line).collect();
-    Whole { sha256: sha256_hex(text.as_bytes()), is_partial }
+    Whole { sha256: sha256_hex(text.as_bytes()), extent }
 }
 
 /// The hash of a file's contents, which are read again only if its marks are others.
@@ -156,5 +186,24 @@ mod tests {
         fs::remove_file(package.join("all")).expect("removed");
         std::os::unix::fs::symlink("/usr", package.join("all")).expect("linked");
         assert_ne!(hash_of(&venv, &project).sha256, before);
+    }
+
+    #[test]
+    fn an_environment_that_is_elsewhere_is_not_claimed_to_be_hashed() {
+        let (_dir, project, package) = project();
+        let inside = hash_of(&project.root.join(".venv"), &project);
+        assert_eq!(inside.claim(), "every file in it but compiled caches");
+        let elsewhere = tempfile::tempdir().expect("a temporary folder");
+        let linked = project.root.join("linked");
+        std::os::unix::fs::symlink(elsewhere.path(), &linked).expect("linked");
+        let found = hash_of(&linked, &project);
+        assert!(
+            found.claim().contains("outside the project: by its path alone"),
+            "{}",
+            found.claim()
+        );
+        // A name that leads to a package that is there already is another name.
+        std::os::unix::fs::symlink(&package, project.root.join(".venv/again")).expect("linked");
+        assert_ne!(hash_of(&project.root.join(".venv"), &project).sha256, inside.sha256);
     }
 }
