@@ -5,6 +5,7 @@ mod command;
 mod exit;
 mod kill;
 mod own_process;
+mod person;
 mod signal;
 mod terminal;
 mod time;

@@ -3,6 +3,8 @@
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
+use std::ffi::CString;
+use tenure_hosts::PROCESS_NAME;
 
 /// The descriptors that are asked for. Each agent with hooks in Python takes four of them.
 const DESCRIPTORS: u64 = 1 << 16;
@@ -20,4 +22,6 @@ pub(crate) fn prepare() {
         let _ = setrlimit(Resource::Nofile, raised);
     }
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    // By this name what it starts knows whom it descends from, whatever the file is called.
+    let _ = rustix::thread::set_name(&CString::new(PROCESS_NAME).unwrap_or_default());
 }

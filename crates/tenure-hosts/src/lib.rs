@@ -54,7 +54,7 @@ pub use python::{
     PythonModules, PythonTool, STAND_INS, Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
-pub use tenure_process::{Environment, StartCheck, find_program};
+pub use tenure_process::{Environment, Lineage, PROCESS_NAME, StartCheck, find_program};
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.

@@ -61,7 +61,7 @@ pub(crate) fn own_start() -> u64 {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{are_gone, kill_marked, kill_tree, own_start, start_of};
+pub(crate) use linux::{are_gone, kill_marked, kill_tree, own_start, parent_of, start_of};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -217,6 +217,11 @@ mod linux {
     /// When a process started, or 0 if nobody knows.
     pub(crate) fn start_of(pid: u32) -> u64 {
         stat(pid).map_or(0, |stat| stat.start)
+    }
+
+    /// The process that started another one, or that adopted it.
+    pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+        stat(pid).map(|stat| stat.parent)
     }
 
     /// When this process started.

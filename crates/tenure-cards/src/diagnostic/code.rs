@@ -167,6 +167,7 @@ codes! {
     MissingFolder = "T0911", Warning, "a working directory is not there yet";
     UnreadConfig = "T0912", Warning, "a configuration of fast-agent is not read";
     UnseenByGuard = "T0913", Warning, "a guard reads what only functions of another process set";
+    ForeignConfig = "T0914", Warning, "a tenure.toml above the project belongs to another user and is not read";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";
     FileTwice = "T1002", Error, "a file is there twice, and only one of the two can be meant";

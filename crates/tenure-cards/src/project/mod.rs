@@ -5,6 +5,7 @@ mod confine;
 mod databases;
 mod fast_agent;
 mod models;
+mod owner;
 mod reader;
 mod servers;
 mod store;
@@ -46,7 +47,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project that `path` belongs to: the nearest folder upward with a `tenure.toml`; else,
+    /// The project that `path` belongs to: the nearest folder upward with a `tenure.toml`, if that does not belong to
+    /// another user than the path's folder and this process; else,
     /// within the working directory, the nearest one with files of fast-agent; else the working
     /// directory if it holds the path, else the path's folder.
     ///
@@ -54,10 +56,13 @@ impl Project {
     pub fn find(path: &Path) -> Self {
         let here = std::env::current_dir().ok();
         let start = folder(path, here.as_deref());
+        let mut report = Report::new();
         for dir in start.ancestors() {
             let file = dir.join(CONFIG_FILE);
-            if file.is_file() {
-                return Self::configured(dir.to_owned(), &file, here.as_deref());
+            if file.is_file() && owner::is_foreign(&file, &start) {
+                owner::report_foreign(&file, here.as_deref(), &mut report);
+            } else if file.is_file() {
+                return Self::configured(dir.to_owned(), &file, here.as_deref(), report);
             }
         }
         let outermost = match here.as_ref().and_then(|here| here.canonicalize().ok()) {
@@ -65,7 +70,6 @@ impl Project {
             _ => start.clone(),
         };
         let workspace = fast_agent::workspace(&start, &outermost);
-        let mut report = Report::new();
         let (config, fast_agent) = match &workspace {
             Some(root) => fast_agent::read(root, here.as_deref(), &mut report),
             None => (ProjectConfig::default(), None),
@@ -99,8 +103,7 @@ impl Project {
             .join("/")
     }
 
-    fn configured(root: PathBuf, file: &Path, here: Option<&Path>) -> Self {
-        let mut report = Report::new();
+    fn configured(root: PathBuf, file: &Path, here: Option<&Path>, mut report: Report) -> Self {
         let (config, config_text) = config::read(&root, file, here, &mut report);
         fast_agent::report_unread(&root, here, &mut report);
         Self { root, config, config_text, fast_agent: None, report }

@@ -2,7 +2,7 @@
 
 use super::command::files;
 use super::digest::sha256_of;
-use super::environment::{environment_of, program};
+use super::environment::{Extent, environment_of, program};
 use super::python::{MOST_FILES, Rest, importable, own_interpreter};
 use super::ready::Written;
 use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
@@ -34,7 +34,9 @@ pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) ->
         items: Vec::new(),
         python: BTreeMap::new(),
         folders: BTreeSet::new(),
+        guards: Vec::new(),
     };
+    found.project_guards();
     for card in &loaded.cards {
         found.card(card);
     }
@@ -48,12 +50,14 @@ pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) ->
 /// Collects what would run. See [`inventory_with`].
 pub struct Collector<'a> {
     pub(super) loaded: &'a Loaded,
-    project: &'a Project,
+    pub(super) project: &'a Project,
     items: Vec<Item>,
     /// By file, its hash and its uses.
     python: BTreeMap<PathBuf, (String, Vec<String>)>,
     /// Folders that commands import Python from.
     folders: BTreeSet<PathBuf>,
+    /// What guards all of that.
+    pub(super) guards: Vec<Item>,
 }
 
 impl Collector<'_> {
@@ -95,14 +99,7 @@ impl Collector<'_> {
     /// Adds the hooks that a file declares.
     pub fn hooks(&mut self, hooks: &CardHooks, name: &str, source: &Source) {
         for hook in &hooks.declared {
-            let place = match &hook.on {
-                On::Points(points) => {
-                    points.iter().map(|point| point.as_str()).collect::<Vec<_>>().join("+")
-                }
-                On::Transition { from, to } => format!("{from} -> {to}"),
-                On::Own => "its points".to_owned(),
-            };
-            let used = format!("{name}: {place}");
+            let used = format!("{name}: {}", place_of(hook));
             let how = how(hook, source);
             self.written(&hook.writes, &used);
             match &hook.run {
@@ -126,6 +123,7 @@ impl Collector<'_> {
     fn card(&mut self, card: &Card) {
         let name = &card.name;
         self.variables(card);
+        self.card_guards(card);
         self.hooks(&card.hooks, name, &card.source);
         if let CardKind::Agent(agent) = &card.kind {
             for tool in &agent.function_tools {
@@ -190,7 +188,7 @@ impl Collector<'_> {
         let found = files(command, self.project);
         self.folders.extend(found.imports);
         if let Some(path) = found.program {
-            for item in program(&path, ItemKind::CommandFile, self.project) {
+            for item in program(&path, ItemKind::CommandFile, self.project, Extent::Whole) {
                 self.push(item.kind, item.what, item.sha256, used.to_vec());
             }
         }
@@ -240,7 +238,7 @@ impl Collector<'_> {
             self.push(ItemKind::Importable, what, Some(sha256), Vec::new());
         }
         if let Some(path) = interpreter {
-            let items = program(&path, ItemKind::Interpreter, self.project);
+            let items = program(&path, ItemKind::Interpreter, self.project, Extent::Whole);
             let is_used = |item: &Item| match item.kind {
                 ItemKind::Venv => !python.is_empty() || has_venv,
                 _ => !python.is_empty(),
@@ -255,6 +253,7 @@ impl Collector<'_> {
         }
         let runs = !self.items.is_empty();
         if runs {
+            self.items.append(&mut self.guards);
             for name in &self.project.config.hook_env.clone() {
                 self.push(ItemKind::Environment, name.clone(), None, Vec::new());
             }
@@ -281,6 +280,23 @@ impl fmt::Debug for Collector<'_> {
 /// What a use says about when a hook is called and what its failure means: a guard that is switched
 /// off is another use.
 fn how(hook: &DeclaredHook, source: &Source) -> String {
+    let said = how_called(hook, source);
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
+}
+
+/// The points of a hook.
+pub(super) fn place_of(hook: &DeclaredHook) -> String {
+    match &hook.on {
+        On::Points(points) => {
+            points.iter().map(|point| point.as_str()).collect::<Vec<_>>().join("+")
+        }
+        On::Transition { from, to } => format!("{from} -> {to}"),
+        On::Own => "its points".to_owned(),
+    }
+}
+
+/// The policy of a hook and its condition.
+pub(super) fn how_called(hook: &DeclaredHook, source: &Source) -> Vec<String> {
     let policy = hook.policy.map(|policy| format!("policy {}", policy.as_str()));
     let when = hook.when.as_ref().map(|when| {
         // As it is written, if it takes something from the environment.
@@ -288,6 +304,5 @@ fn how(hook: &DeclaredHook, source: &Source) -> String {
         let shown = if written.contains("${") { written } else { &when.expression };
         format!("when {}", shown.trim())
     });
-    let said: Vec<String> = policy.into_iter().chain(when).collect();
-    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
+    policy.into_iter().chain(when).collect()
 }

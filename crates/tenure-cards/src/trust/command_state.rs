@@ -2,7 +2,7 @@
 
 use super::command::files;
 use super::digest::sha256_of;
-use super::environment::{environment_of, program};
+use super::environment::{Extent, environment_of, program};
 use super::python::{Rest, importable, own_interpreter};
 use super::{ItemKind, UNREADABLE};
 use crate::hook::CommandRef;
@@ -35,7 +35,8 @@ impl CommandState {
         let imported = importable(&found.imports, venv);
         let own = interpreter.as_ref().filter(|_| imported.has_venv);
         let programs = found.program.iter().chain(own);
-        let items = programs.flat_map(|path| program(path, ItemKind::CommandFile, project));
+        let items =
+            programs.flat_map(|path| program(path, ItemKind::CommandFile, project, Extent::Start));
         let mut all: BTreeMap<String, Option<String>> =
             items.map(|item| (item.what, item.sha256)).collect();
         for file in found.files.iter().chain(&imported.files) {

@@ -2,7 +2,7 @@
 
 use super::digest::{sha256_hex, sha256_of};
 use super::python::{Rest, added_folders, entries, importable, is_importable, marks};
-use super::{Item, ItemKind, UNREADABLE};
+use super::{Item, ItemKind, UNREADABLE, whole};
 use crate::project::Project;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,16 +10,28 @@ use std::path::{Path, PathBuf};
 /// Where Python keeps what it compiled.
 pub(super) const CACHE: &str = "__pycache__";
 
+/// How much of a virtual environment is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What runs whenever its Python starts: often, and before each start.
+    Start,
+    /// Every file, for a person who is asked to trust it.
+    Whole,
+}
+
 /// An interpreter or another program that the project brings along, and the virtual environment
 /// that it belongs to.
-pub(super) fn program(path: &Path, kind: ItemKind, project: &Project) -> Vec<Item> {
+pub(super) fn program(path: &Path, kind: ItemKind, project: &Project, extent: Extent) -> Vec<Item> {
     let mut what = project.relative(path);
     let target = path.canonicalize().ok();
     let sha256 = match &target {
-        // What the system brings along is not the project's, and changes with the system.
+        // What the system brings along is not the project's. It counts by its path and its version.
         Some(target) if !target.starts_with(&project.root) => {
-            if path.starts_with(&project.root) {
+            if *target != path {
                 what = format!("{what} -> {}", target.display());
+            }
+            if let Some(version) = version_in(target) {
+                what = format!("{what} (version {version})");
             }
             None
         }
@@ -27,11 +39,28 @@ pub(super) fn program(path: &Path, kind: ItemKind, project: &Project) -> Vec<Ite
     };
     let mut items = vec![Item { kind, what, sha256, used_by: Vec::new() }];
     if let Some(folder) = environment_of(path) {
-        let what = format!("{}, with every package in it", project.relative(folder));
-        let sha256 = Some(environment(path, folder, project));
-        items.push(Item { kind: ItemKind::Venv, what, sha256, used_by: Vec::new() });
+        let mut what = project.relative(folder);
+        let mut hash = environment(path, folder, project);
+        if extent == Extent::Whole {
+            let found = whole::hash_of(folder, project);
+            what = format!("{what}, {}", found.claim());
+            hash = sha256_hex(format!("{hash}\n{}", found.sha256).as_bytes());
+        }
+        items.push(Item { kind: ItemKind::Venv, what, sha256: Some(hash), used_by: Vec::new() });
     }
     items
+}
+
+/// The version in the path of a program, as in `/opt/cpython-3.12.3/bin/python3.12`. Nothing is run to know it.
+fn version_in(target: &Path) -> Option<String> {
+    let parts: Vec<_> =
+        target.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let versions =
+        parts.iter().flat_map(|part| part.split(|c: char| !c.is_ascii_digit() && c != '.'));
+    let versions = versions.map(|text| text.trim_matches('.'));
+    let version =
+        versions.filter(|text| text.contains('.')).max_by_key(|text| text.matches('.').count());
+    version.map(str::to_owned)
 }
 
 /// The virtual environment that an interpreter belongs to.
@@ -64,7 +93,7 @@ pub(super) fn start_of(interpreter: &Path, project: &Project) -> BTreeMap<String
 }
 
 /// A hash over what a virtual environment runs whenever its Python starts, and what says where its
-/// library is. The packages in it are too many to be read.
+/// library is.
 fn environment(interpreter: &Path, folder: &Path, project: &Project) -> String {
     let mut text = String::new();
     for (file, hash) in started(interpreter, folder, project) {

@@ -38,9 +38,31 @@ pub enum ItemKind {
     Data,
     /// An address that a hook sends something to.
     Receiver,
+    /// All that guards a card, a workflow or the project: hooks, policies and limits, none included.
+    Guard,
 }
 
 impl ItemKind {
+    /// Every kind, the most dangerous first: what lets others act as the user, what leaves the machine, what runs, and
+    /// what is read.
+    pub const BY_DANGER: [Self; 15] = [
+        Self::Permission,
+        Self::Command,
+        Self::Server,
+        Self::Receiver,
+        Self::Address,
+        Self::Environment,
+        Self::Python,
+        Self::CommandFile,
+        Self::Interpreter,
+        Self::Venv,
+        Self::Guard,
+        Self::Registered,
+        Self::Config,
+        Self::Data,
+        Self::Importable,
+    ];
+
     /// The kind as people read it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,6 +80,7 @@ impl ItemKind {
             Self::Address => "model address",
             Self::Data => "data",
             Self::Receiver => "address of a hook",
+            Self::Guard => "guards",
         }
     }
 }

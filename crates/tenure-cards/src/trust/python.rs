@@ -15,7 +15,7 @@ use tenure_hosts::find_program;
 
 /// Folders that are not searched: they hold what the tools of a project keep there. Every other one,
 /// `node_modules` too, is a package to a Python that is told to import it.
-const SKIPPED: &[&str] = &[".git", ".tenure"];
+pub(super) const SKIPPED: &[&str] = &[".git", ".tenure"];
 /// What Python can import, by suffix.
 const IMPORTABLE: &[&str] = &["py", "pyc", "so", "pyd"];
 /// The most files that are read.
@@ -217,7 +217,7 @@ pub(super) fn marks(path: &Path) -> String {
 /// compares most of that code with the source, which is in the inventory, but takes the code that
 /// says of itself that nobody need compare it. What is in a cache and no entry of it (`x.py`,
 /// `x.pyc`: a module of the package `__pycache__`) is like any other file.
-fn is_checked(path: &Path) -> bool {
+pub(super) fn is_checked(path: &Path) -> bool {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let is_code = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("pyc"));
     is_code && stem.contains('.') && !is_unchecked(path)

@@ -7,6 +7,7 @@ mod corpus;
 mod files;
 mod fuzz;
 mod fuzz_load;
+mod guards;
 mod support;
 mod trust;
 mod types;

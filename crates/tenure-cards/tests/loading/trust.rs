@@ -40,12 +40,13 @@ impl Folder {
     }
 }
 
+/// What would run, without what guards it.
 fn said(inventory: &Inventory) -> Vec<String> {
     let said = |item: &tenure_cards::trust::Item| {
         let hashed = if item.sha256.is_some() { " (hashed)" } else { "" };
         format!("{}: {}{hashed} [{}]", item.kind, item.what, item.used_by.join(", "))
     };
-    inventory.items.iter().map(said).collect()
+    inventory.items.iter().filter(|item| item.kind != ItemKind::Guard).map(said).collect()
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn an_interpreter_of_the_project_is_shown_with_its_environment() {
     let system = Path::new("/bin/sh").canonicalize().expect("there is a shell");
     std::os::unix::fs::symlink(&system, &python).expect("linked");
     let linked = format!("interpreter: .venv/bin/python -> {} []", system.display());
-    let venv = "virtual environment: .venv, with every package in it (hashed) []";
+    let venv = "virtual environment: .venv, every file in it but compiled caches (hashed) []";
     assert_eq!(
         runs(&folder),
         ["python file: cards/hooks.py (hashed) [a: on_start start]", &*linked, venv]
@@ -250,6 +251,9 @@ fn an_interpreter_of_the_project_is_shown_with_its_environment() {
         (".venv/lib/python3.11/site-packages/sitecustomize.py", "print()\n"),
         (".venv/lib/python3.11/site-packages/usercustomize/__init__.py", "print()\n"),
         (".venv/pyvenv.cfg", "home = here\n"),
+        (".venv/lib/python3.11/site-packages/pkg/deep.py", "x = 1\n"),
+        (".venv/lib/python3.11/site-packages/pkg/deep.py", "x = 2\n"),
+        (".venv/lib/python3.11/site-packages/pkg/data.json", "{}"),
     ] {
         let before = folder.inventory();
         folder.0.write(file, text);
@@ -332,7 +336,8 @@ fn the_own_environment_is_an_item_and_not_a_folder_of_files() {
         (".venv/bin/python", "#!/bin/sh\n"),
         (".venv/lib/python3.11/site-packages/big.py", ""),
     ];
-    let venv = "virtual environment: .venv, with every package in it (hashed) []".to_owned();
+    let venv =
+        "virtual environment: .venv, every file in it but compiled caches (hashed) []".to_owned();
     let hooks = [
         "lifecycle_hooks: { on_start: ../hooks.py:start }",
         "hooks: [{ on: on_start, run: [python3, ../hooks.py] }]",
@@ -347,8 +352,9 @@ fn the_own_environment_is_an_item_and_not_a_folder_of_files() {
     let before = folder.inventory();
     folder.0.write(".venv/bin/python", "#!/bin/sh\nevil\n");
     let found = changes(&before, &folder.inventory());
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].to_string(), "changed interpreter .venv/bin/python");
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let venv = "changed virtual environment .venv, every file in it but compiled caches";
+    assert_eq!(found, ["changed interpreter .venv/bin/python", venv]);
 }
 
 #[test]
@@ -399,7 +405,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
     };
     let guarded = with(", policy: deny");
     let uses = |inventory: &Inventory| -> Vec<String> {
-        inventory.items.iter().flat_map(|item| item.used_by.clone()).collect()
+        let uses = inventory.items.iter().filter(|item| item.kind != ItemKind::Guard);
+        uses.flat_map(|item| item.used_by.clone()).collect()
     };
     assert_eq!(
         uses(&guarded),
@@ -413,7 +420,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
     for other in [", policy: continue", ", policy: deny, when: 'false'", ""] {
         let found = changes(&guarded, &with(other));
         // The file of the function, the command and its file, the registered hook.
-        assert_eq!(found.len(), 4, "{other}: {found:?}");
+        // The fifth is the list of guards.
+        assert_eq!(found.len(), 5, "{other}: {found:?}");
     }
     let told = uses(&with(", when: \"input == '${WORD}'\""));
     assert_eq!(told[0], "a: before_agent guard (when \"input == '${WORD}'\")");

@@ -135,7 +135,7 @@ pub(crate) struct GivenAnswer {
     /// only the text, where one is asked for. Without it the question is put in the terminal.
     #[arg(value_name = "DECISION")]
     pub(crate) words: Vec<String>,
-    /// Who answers [default: the name of the user].
+    /// A name to record beside that of the system's user, who answers.
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Print what became of it as a line of JSON.

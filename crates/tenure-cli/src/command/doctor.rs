@@ -10,8 +10,9 @@ use crate::trust::{Item, Standing, Store};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tenure_cards::diagnostic::Diagnostic;
+use tenure_cards::project::Project;
 use tenure_cards::server::{Reach, Server};
 use tenure_cards::team::Explanation;
 use tenure_cards::trust::{ItemKind, own_interpreter};
@@ -63,7 +64,7 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     found.head("Program");
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     found.good(&format!("tenure {} ({os} {arch})", env!("CARGO_PKG_VERSION")));
-    let store = trust_store(&mut found);
+    let store = trust_store(&Project::find(&args.path).root, &mut found);
     temporary_folder(&mut found);
     user_config(&mut found);
 
@@ -99,8 +100,8 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     Ok(if found.problems > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-fn trust_store(found: &mut Findings) -> Option<Store> {
-    match Store::open() {
+fn trust_store(root: &Path, found: &mut Findings) -> Option<Store> {
+    match Store::open(root) {
         Ok(store) => {
             let projects = plural(store.projects().len(), "project");
             found.good(&format!("trust store {} ({projects})", store.path().display()));

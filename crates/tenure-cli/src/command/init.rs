@@ -6,13 +6,14 @@ use super::project::complain_about;
 use super::whole::Whole;
 use crate::args::{Framework, Init, Template};
 use crate::exit::{Exit, Stop};
+use crate::person::is_beneath_tenure;
 use crate::terminal::style::{BOLD, DIM, GOOD, WARN, paint};
 use crate::terminal::text::{for_shell, plural};
 use crate::trust::{Item, Store};
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 use std::path::{Path, PathBuf};
-use tenure_cards::trust::sha256_hex;
+use tenure_cards::trust::{ItemKind, sha256_hex};
 
 pub(super) fn run(args: &Init) -> Result<Exit> {
     if let Some(Framework::FastAgent) = args.from {
@@ -31,9 +32,10 @@ pub(super) fn run(args: &Init) -> Result<Exit> {
     complain_about(&report);
     ensure!(!report.has_errors(), "the template `{}` does not pass its own check", template.name());
     let items = whole.items();
-    let trusted = is_all_ours(&whole, &items, files);
+    let is_ours = is_all_ours(&whole, &items, files);
+    let trusted = is_ours && !is_beneath_tenure();
     if trusted {
-        Store::open()?.accept(whole.root(), &items)?;
+        Store::open(whole.root())?.accept(whole.root(), &items)?;
     }
 
     let shown = for_shell(&dir);
@@ -57,11 +59,13 @@ pub(super) fn run(args: &Init) -> Result<Exit> {
     for (command, why) in next {
         text.push_str(&format!("  {command:<width$}  {}\n", paint(DIM, format_args!("# {why}"))));
     }
-    if !trusted {
-        text.push_str(&format!(
-            "{}\n",
-            paint(WARN, "The folder held other files already, so it is not trusted yet.")
-        ));
+    let untrusted = match (trusted, is_ours) {
+        (true, _) => None,
+        (false, true) => Some("Tenure started this process, so the project is not trusted yet."),
+        (false, false) => Some("The folder held other files already, so it is not trusted yet."),
+    };
+    if let Some(why) = untrusted {
+        text.push_str(&format!("{}\n", paint(WARN, why)));
     }
     super::say(&text)?;
     Ok(Exit::Ok)
@@ -85,6 +89,8 @@ fn is_all_ours(whole: &Whole, items: &[Item], files: &[files::Embedded]) -> bool
         .flat_map(|loaded| &loaded.cards)
         .all(|card| files.iter().any(|(file, _)| card.source.path().ends_with(file)));
     let hashed = |item: &Item| match &item.sha256 {
+        // The guards of cards that are all ours are ours.
+        _ if item.kind == ItemKind::Guard.as_str() => true,
         Some(sha256) => written(&item.what, sha256),
         None => true,
     };

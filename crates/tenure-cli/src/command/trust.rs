@@ -3,9 +3,13 @@
 use super::whole::Whole;
 use crate::args::{Accept, Place, Trust, TrustAction};
 use crate::exit::{Exit, Stop};
+use crate::person::ensure_person;
+use crate::terminal::size::width;
 use crate::terminal::style::{DIM, GOOD, WARN, paint};
-use crate::terminal::text::{for_shell, plural};
-use crate::trust::{Item, Standing, Store, changes, fingerprint, listing};
+use crate::terminal::text::{clean_line, for_shell, plural};
+use crate::trust::{
+    FINGERPRINT_DIGITS, Item, Standing, Store, changes, fingerprint, listing, short_fingerprint,
+};
 use anyhow::Result;
 
 pub(super) fn run(args: Trust) -> Result<Exit> {
@@ -34,8 +38,8 @@ fn verdict(standing: &Standing, items: &[Item]) -> String {
 }
 
 fn status(place: &Place) -> Result<Exit> {
-    let store = Store::open()?;
     let whole = Whole::at(&place.path)?;
+    let store = Store::open(whole.root())?;
     let items = whole.items();
     let standing = store.standing(whole.root(), &items);
     super::say(&format!("{}  {}", whole.root().display(), verdict(&standing, &items)))?;
@@ -53,8 +57,8 @@ fn status(place: &Place) -> Result<Exit> {
 }
 
 fn review(place: &Place) -> Result<Exit> {
-    let store = Store::open()?;
     let whole = Whole::at(&place.path)?;
+    let store = Store::open(whole.root())?;
     let items = whole.items();
     let standing = store.standing(whole.root(), &items);
     super::say(&format!("{}  {}", whole.root().display(), verdict(&standing, &items)))?;
@@ -62,10 +66,10 @@ fn review(place: &Place) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     if let Standing::Changed(list) = &standing {
-        super::say(&format!("  what is different:\n{}", changes(list)))?;
+        super::say(&format!("  what is different:\n{}", changes(list).whole(width())))?;
     }
-    super::say(&format!("  it would execute:\n{}", listing(&items)))?;
-    let short = &fingerprint(&items)[..12];
+    super::say(&format!("  it would execute:\n{}", listing(&items).whole(width())))?;
+    let short = short_fingerprint(&items);
     super::say(&format!("  fingerprint {short}"))?;
     if standing != Standing::Trusted {
         let path = for_shell(&place.path);
@@ -75,20 +79,27 @@ fn review(place: &Place) -> Result<Exit> {
 }
 
 fn accept(args: &Accept) -> Result<Exit> {
-    let mut store = Store::open()?;
+    ensure_person("trust is a person's to give")?;
     let whole = Whole::at(&args.place.path)?;
+    let mut store = Store::open(whole.root())?;
     let items = whole.items();
     let now = fingerprint(&items);
     if let Some(wanted) = &args.fingerprint {
         let wanted = wanted.trim().to_ascii_lowercase();
-        if wanted.len() < 8 {
-            return Err(Stop::usage("a fingerprint has at least 8 digits").into());
+        let is_hex = wanted.chars().all(|digit| digit.is_ascii_hexdigit());
+        if wanted.len() < FINGERPRINT_DIGITS || !is_hex {
+            return Err(Stop::usage(format!(
+                "a fingerprint has at least {FINGERPRINT_DIGITS} hexadecimal digits, and `{}` is none; \
+                 `tenure trust review` shows it",
+                clean_line(&wanted)
+            ))
+            .into());
         }
         if !now.starts_with(&wanted) {
             return Err(Stop::untrusted(format!(
                 "the fingerprint is {}, not {wanted}: the project is not what you reviewed; look \
                  again with `tenure trust review {}`",
-                &now[..12],
+                &now[..FINGERPRINT_DIGITS],
                 for_shell(&args.place.path)
             ))
             .into());
@@ -100,13 +111,13 @@ fn accept(args: &Accept) -> Result<Exit> {
     }
     store.accept(whole.root(), &items)?;
     super::say(&format!("{} {}", paint(GOOD, "trusted"), whole.root().display()))?;
-    super::say(&listing(&items))?;
+    super::say(&listing(&items).whole(width()))?;
     Ok(Exit::Ok)
 }
 
 fn revoke(place: &Place) -> Result<Exit> {
-    let mut store = Store::open()?;
     let root = tenure_cards::project::Project::find(&place.path).root;
+    let mut store = Store::open(&root)?;
     let said = if store.revoke(&root)? {
         format!("forgot {}", root.display())
     } else {

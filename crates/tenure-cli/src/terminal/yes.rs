@@ -6,6 +6,7 @@ use super::style::{GOOD, paint};
 use super::text::{clean_line, exact, fit};
 use crate::args::Yes;
 use crate::exit::Stop;
+use crate::person::ensure_person;
 use crate::signal::Stopper;
 use async_trait::async_trait;
 use std::collections::BTreeSet;
@@ -91,6 +92,9 @@ impl Yes {
         known: &[Arc<str>],
         may_come: impl Fn(&str) -> bool,
     ) -> Result<Option<String>, Stop> {
+        if !self.tools.is_empty() {
+            ensure_person("a yes beforehand, by `--yes`, is a person's")?;
+        }
         let is_known = |name: &str| known.iter().any(|tool| &**tool == name);
         let unknown: Vec<&str> =
             self.tools.iter().map(String::as_str).filter(|name| !is_known(name)).collect();

@@ -1,12 +1,15 @@
 //! Whether a run may go on.
 
-use super::review::{beginning, changes, counts, fingerprint, listing};
+use super::layout::Shown;
+use super::review::{changes, counts, listing, short_fingerprint};
 use super::store::{Item, Standing, Store, differences};
 use crate::exit::Stop;
+use crate::person::ensure_person;
 use crate::terminal::print_plain;
 use crate::terminal::question::{confirm, is_anybody_there};
+use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, paint};
-use crate::terminal::text::for_shell;
+use crate::terminal::text::{fit, for_shell};
 use anyhow::Result;
 use std::path::Path;
 use tenure_core::CancelToken;
@@ -30,15 +33,26 @@ pub(crate) fn confirm_unchanged(agreed: &[Item], now: &[Item]) -> Result<()> {
     Err(Stop::untrusted(format!(
         "the project changed since it was read for this run, so nothing was executed; what is different:\n{}  \
          run it again to be asked about that",
-        beginning(&changes(&changed))
+        told(&changes(&changed).on_one_screen(width()))
     ))
     .into())
+}
+
+/// The list of a question, and where the rest of it is.
+fn told(shown: &Shown) -> String {
+    match shown.left_out {
+        0 => shown.text.clone(),
+        more => format!(
+            "{}    … and {more} more, not shown here; `tenure trust review` lists them all\n",
+            shown.text
+        ),
+    }
 }
 
 /// Whether somebody would have to be asked before `items` may be executed.
 pub(crate) fn would_ask(root: &Path, items: &[Item], leave: Leave) -> bool {
     let is_trusted = |store: Store| store.standing(root, items) == Standing::Trusted;
-    !items.is_empty() && leave == Leave::AsRecorded && !Store::open().is_ok_and(is_trusted)
+    !items.is_empty() && leave == Leave::AsRecorded && !Store::open(root).is_ok_and(is_trusted)
 }
 
 /// Lets the project at `root` execute `items`, or explains why not. Asks where there is somebody to
@@ -51,10 +65,15 @@ pub(crate) fn admit(
     leave: Leave,
     taken_back: &CancelToken,
 ) -> Result<()> {
-    if items.is_empty() || leave == Leave::ForThisCommand {
+    if leave == Leave::ForThisCommand {
+        // Whatever runs: what would have to be asked about may come later.
+        ensure_person("trust, by `--trust` too, is a person's to give")?;
         return Ok(());
     }
-    let mut store = Store::open()
+    if items.is_empty() {
+        return Ok(());
+    }
+    let mut store = Store::open(root)
         .map_err(|error| Stop::untrusted(format!("{error:#}; nothing was executed")))?;
     let standing = store.standing(root, items);
     if standing == Standing::Trusted {
@@ -62,18 +81,18 @@ pub(crate) fn admit(
     }
     let place = for_shell(root);
     if !is_anybody_there() {
-        let short = &fingerprint(items)[..12];
+        let short = short_fingerprint(items);
         let what = match &standing {
             Standing::Changed(list) => format!(
                 "this project changed since you trusted it; nothing was executed and no network \
                  request was made\n  {place}\n  what is different:\n{}",
-                beginning(&changes(list))
+                told(&changes(list).on_one_screen(width()))
             ),
             _ => format!(
                 "this project is not trusted yet; nothing was executed and no network request \
                  was made\n  {place}\n  {} would become active:\n{}",
                 counts(items),
-                beginning(&listing(items))
+                told(&listing(items).on_one_screen(width()))
             ),
         };
         let asked = for_shell(asked);
@@ -88,22 +107,27 @@ pub(crate) fn admit(
         _ => "This project has not been run here before.",
     };
     print_plain(&paint(BOLD, head));
-    print_plain(&format!("  {place}"));
-    match &standing {
+    print_plain(&format!("  {}", fit(&place, width() - 2)));
+    let shown = match &standing {
         Standing::Changed(list) => {
             print_plain("  What is different:");
-            print_plain(beginning(&changes(list)).trim_end());
+            changes(list).on_one_screen(width())
         }
         _ => {
             print_plain("  It would run, as you:");
-            print_plain(beginning(&listing(items)).trim_end());
+            listing(items).on_one_screen(width())
         }
-    }
+    };
+    print_plain(told(&shown).trim_end());
     print_plain(&paint(DIM, "  Read those files first if you do not know where they come from."));
     if items.iter().any(|item| item.kind == "command") {
         print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
     }
-    if !confirm("Trust it and go on?", taken_back) {
+    let question = match shown.left_out {
+        0 => "Trust it and go on?".to_owned(),
+        more => format!("Trust it, with {more} more that you have not seen, and go on?"),
+    };
+    if !confirm(&question, taken_back) {
         return Err(Stop::untrusted("not trusted; nothing was executed").into());
     }
     store.accept(root, items)?;

@@ -6,9 +6,10 @@
 //! the one place that decides whether a run may go on, and [`review`] is how it is put to a person.
 
 mod gate;
+mod layout;
 mod review;
 mod store;
 
 pub(crate) use gate::{Leave, admit, confirm_unchanged, would_ask};
-pub(crate) use review::{changes, fingerprint, listing};
+pub(crate) use review::{FINGERPRINT_DIGITS, changes, fingerprint, listing, short_fingerprint};
 pub(crate) use store::{Item, Standing, Store};

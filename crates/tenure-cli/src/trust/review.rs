@@ -1,13 +1,19 @@
 //! How trust is put to a person: what would be executed, and what is different.
 
+use super::layout::{Mark, Row, Rows};
 use super::store::{Change, Item};
-use crate::terminal::style::{BOLD, DIM, GOOD, PLAIN, WARN, paint};
 use crate::terminal::text::{exact, plural};
 use std::collections::BTreeMap;
 use tenure_cards::trust::ItemKind;
 
-/// How many digits of a hash are shown.
-const DIGITS: usize = 12;
+/// The digits of a fingerprint that are shown and compared: 128 bits. With fewer, two projects could be made that have
+/// the same.
+pub(crate) const FINGERPRINT_DIGITS: usize = 32;
+
+/// The part of a fingerprint that is shown.
+pub(crate) fn short_fingerprint(items: &[Item]) -> String {
+    fingerprint(items).chars().take(FINGERPRINT_DIGITS).collect()
+}
 
 /// The hash of everything together, in an order that does not depend on the cards'.
 pub(crate) fn fingerprint(items: &[Item]) -> String {
@@ -29,90 +35,101 @@ pub(crate) fn fingerprint(items: &[Item]) -> String {
     tenure_cards::trust::sha256_hex(&bytes)
 }
 
-/// No question shows more lines than these; `tenure trust review` shows all.
-const MOST_LINES: usize = 30;
-
-/// The first lines of a list, and how many more things there are.
-pub(super) fn beginning(list: &str) -> String {
-    let lines: Vec<_> = list.lines().collect();
-    if lines.len() <= MOST_LINES {
-        return list.to_owned();
-    }
-    let (shown, rest) = lines.split_at(MOST_LINES - 1);
-    let more = rest.iter().filter(|line| !line.starts_with(CONTINUED)).count();
-    let rest = match more {
-        0 => "    … `tenure trust review` lists it all\n".to_owned(),
-        more => format!("    … and {more} more; `tenure trust review` lists them all\n"),
-    };
-    shown.join("\n") + "\n" + &rest
+/// Everything that would be executed, the most dangerous first.
+pub(crate) fn listing(items: &[Item]) -> Rows {
+    Rows::new(items.iter().filter(|item| !is_no_guard(item)).map(row).collect())
 }
 
-/// Everything that would be executed, each with its uses.
-pub(crate) fn listing(items: &[Item]) -> String {
-    let rows: Vec<_> = items.iter().map(|item| Row::new(item, hash(item), &item.used_by)).collect();
-    table(&rows, 4).iter().map(|text| format!("    {text}")).collect()
+/// Whether it says no more than that there are no guards.
+fn is_no_guard(item: &Item) -> bool {
+    item.kind == ItemKind::Guard.as_str() && item.used_by.is_empty()
 }
 
-/// What is different from what was agreed to.
-pub(crate) fn changes(changes: &[Change]) -> String {
-    let mut marks = Vec::new();
+/// What is different from what was agreed to: guards that are gone first, then the most dangerous.
+pub(crate) fn changes(changes: &[Change]) -> Rows {
     let mut rows = Vec::new();
     for change in changes {
-        let (mark, row) = match change {
-            Change::Added(item) => {
-                (paint(GOOD, "new    "), Row::new(item, hash(item), &item.used_by))
+        match change {
+            Change::Added(item) => rows.push(Row { mark: Some(Mark::New), ..row(item) }),
+            Change::Changed { now, was } if now.kind == ItemKind::Guard.as_str() => {
+                rows.extend(guard_changes(now, was));
             }
             Change::Changed { now, was } if now.sha256 != was.sha256 => {
                 let hashes = format!("{}, was {}", hash(now), hash(was));
-                (paint(WARN, "changed"), Row::new(now, hashes, &now.used_by))
+                rows.push(Row { mark: Some(Mark::Changed), hashes, ..row(now) });
             }
             Change::Changed { now, was } => {
-                let uses: Vec<_> =
+                let added: Vec<_> =
                     now.used_by.iter().filter(|it| !was.used_by.contains(it)).cloned().collect();
-                (paint(WARN, "new use"), Row::new(now, hash(now), &uses))
+                rows.push(Row { mark: Some(Mark::NewUse), uses: uses(&added), ..row(now) });
             }
-        };
-        marks.push(mark);
-        rows.push(row);
+        }
     }
-    let table = table(&rows, 13);
-    marks.iter().zip(&table).map(|(mark, text)| format!("    {mark}  {text}")).collect()
+    Rows::new(rows)
+}
+
+/// Guards that are gone, guards that came, or their order.
+fn guard_changes(now: &Item, was: &Item) -> Vec<Row> {
+    let line = |mark, text: &str| Row {
+        mark: Some(mark),
+        what: format!("{}: {}", exact(&now.what), exact(text)),
+        uses: Vec::new(),
+        hashes: String::new(),
+        ..row(now)
+    };
+    let missing = was.used_by.iter().filter(|it| !now.used_by.contains(it));
+    let gone = missing.map(|it| line(Mark::Gone, it));
+    let added = now.used_by.iter().filter(|it| !was.used_by.contains(it));
+    let mut rows: Vec<Row> = gone.chain(added.map(|it| line(Mark::New, it))).collect();
+    if rows.is_empty() {
+        rows.push(line(Mark::Gone, "the same guards in another order, or written otherwise"));
+    }
+    rows
+}
+
+fn row(item: &Item) -> Row {
+    let is_guard = item.kind == ItemKind::Guard.as_str();
+    let mut kinds = ItemKind::BY_DANGER.iter();
+    // What no kind is known of comes first.
+    let danger = kinds.position(|kind| kind.as_str() == item.kind).map_or(0, |at| at + 1);
+    let lines = item.used_by.iter().map(|line| exact(line));
+    Row {
+        mark: None,
+        danger,
+        kind: exact(&item.kind),
+        what: exact(&item.what),
+        hashes: if is_guard { String::new() } else { hash(item) },
+        uses: match (is_guard, item.used_by.is_empty()) {
+            (true, true) => vec!["no guards and no limits of its own".to_owned()],
+            (true, false) => lines.collect(),
+            (false, _) => uses(&item.used_by),
+        },
+    }
 }
 
 /// What it all comes to: `2 python files, 1 command`.
 pub(crate) fn counts(items: &[Item]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    for item in items {
+    for item in items.iter().filter(|item| !is_no_guard(item)) {
         *kinds.entry(&item.kind).or_default() += 1;
     }
-    let part = |(kind, number): (&str, usize)| match (kind, number) {
+    let parts = kinds.into_iter().map(|(kind, number)| counted(number, kind));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// A number of things of one kind: `2 python files`.
+pub(super) fn counted(number: usize, kind: &str) -> String {
+    match (kind, number) {
         ("file of a command", 2..) => format!("{number} files of commands"),
+        ("address of a hook", 2..) => format!("{number} addresses of hooks"),
+        ("model address", 2..) => format!("{number} model addresses"),
+        ("guards" | "data", _) => format!("{number} × {kind}"),
         _ => plural(number, kind),
-    };
-    kinds.into_iter().map(part).collect::<Vec<_>>().join(", ")
+    }
 }
 
 fn hash(item: &Item) -> String {
-    item.sha256.as_deref().unwrap_or("").chars().take(DIGITS).collect()
-}
-
-/// What a line begins with that belongs to the one above it.
-const CONTINUED: &str = "     ";
-
-/// One thing of a list.
-struct Row {
-    kind: String,
-    what: String,
-    hashes: String,
-    /// What it is used for, one line for each agent.
-    uses: Vec<String>,
-}
-
-impl Row {
-    fn new(item: &Item, hashes: String, used_by: &[String]) -> Self {
-        let kind = exact(&item.kind);
-        Self { kind, what: exact(&item.what), hashes: exact(&hashes), uses: uses(used_by) }
-    }
+    exact(item.sha256.as_deref().unwrap_or("")).chars().take(FINGERPRINT_DIGITS).collect()
 }
 
 /// By agent, and for each by point: `editor: on_start start, wrap_tool_call approve guard`.
@@ -150,37 +167,6 @@ fn uses(used_by: &[String]) -> Vec<String> {
     agents.into_iter().map(line).collect()
 }
 
-/// The rows with their columns in line, each with its line break, to be put behind `indent` columns.
-/// A thing that several agents use has several lines.
-fn table(rows: &[Row], indent: usize) -> Vec<String> {
-    let width = |cell: fn(&Row) -> &str| {
-        rows.iter().map(|row| cell(row).chars().count()).max().unwrap_or(0).min(72)
-    };
-    let (kind, what) = (width(|row| &row.kind), width(|row| &row.what));
-    let hashes = width(|row| &row.hashes);
-    let render = |row: &Row| {
-        let style = if row.kind == ItemKind::Permission.as_str() { WARN } else { PLAIN };
-        let mut text = paint(style, format_args!("{:<kind$}", row.kind));
-        let mut uses = row.uses.iter();
-        let first = uses.next().map_or("", String::as_str);
-        let rest = format!("{:<hashes$}  {first}", row.hashes);
-        match rest.trim_end() {
-            "" => text.push_str(&format!("  {}\n", paint(BOLD, &row.what))),
-            rest => {
-                let what = paint(BOLD, format_args!("{:<what$}", row.what));
-                text.push_str(&format!("  {what}  {}\n", paint(DIM, rest)));
-            }
-        }
-        // Behind the columns and what stands between them.
-        let room = indent + kind + what.max(row.what.chars().count()) + hashes + 6;
-        for line in uses {
-            text.push_str(&format!("{:room$}{}\n", "", paint(DIM, line)));
-        }
-        text
-    };
-    rows.iter().map(render).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,7 +199,7 @@ mod tests {
         let sha = "5be1c0d2f3a4b5c6d7e8f9";
         let items =
             [item("python file", "hooks.py", sha), item("command", "./audit.sh\x1b[2J", "")];
-        insta::assert_snapshot!(plain(&listing(&items)));
+        insta::assert_snapshot!(plain(&listing(&items).whole(80)));
     }
 
     #[test]
@@ -238,16 +224,6 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_cut_and_says_so() {
-        let items: Vec<_> =
-            (0..100).map(|at| item("importable file", &format!("{at}.py"), "aa")).collect();
-        let shown = beginning(&listing(&items));
-        assert_eq!(shown.lines().count(), MOST_LINES);
-        assert!(shown.contains("… and 71 more"), "{shown}");
-        assert_eq!(beginning("one\n"), "one\n");
-    }
-
-    #[test]
     fn what_changed_is_marked() {
         let (a, b) = ("5be1c0d2f3a4b5c6d7e8f9", "aaaabbbbccccdddd");
         let list = [
@@ -261,6 +237,6 @@ mod tests {
                 was: Item { used_by: Vec::new(), ..item("python file", "c.py", b) },
             },
         ];
-        insta::assert_snapshot!(plain(&changes(&list)));
+        insta::assert_snapshot!(plain(&changes(&list).whole(80)));
     }
 }

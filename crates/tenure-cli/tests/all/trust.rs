@@ -126,7 +126,12 @@ fn the_command_shows_reviews_accepts_and_revokes() {
     let review = sandbox.run(&["trust", "review", "."]).exits(0).prints("on_start start");
     let accept = review.stdout.lines().find(|line| line.contains("accept: ")).expect("a line");
     let fingerprint = accept.split_whitespace().last().expect("a fingerprint").to_owned();
-    sandbox.run(&["trust", "accept", ".", "--fingerprint", "00000000"]).exits(4).says("not what");
+    sandbox
+        .run(&["trust", "accept", ".", "--fingerprint", &"0".repeat(32)])
+        .exits(4)
+        .says("not what");
+    let few = &fingerprint[..31];
+    sandbox.run(&["trust", "accept", ".", "--fingerprint", few]).exits(2).says("at least 32");
     sandbox.run(&["trust", "accept", ".", "--fingerprint", &fingerprint]).exits(0);
     sandbox.run(&["trust", "status"]).exits(0).prints("trusted");
     sandbox.run(RUN).exits(0);
@@ -288,4 +293,127 @@ fn the_program_that_is_shown_is_the_one_that_the_search_path_leads_to() {
     let ran = crate::support::Ran::of(command.env("PATH", path).output().expect("it starts"));
     let ran = ran.exits(0).prints("programs/own-tool");
     assert!(!ran.stdout.contains("decoy"), "{ran}");
+}
+
+const GUARDED: &str = "---\nname: a\nmodel: passthrough\nshell: true\nhooks:\n  - { on: wrap_tool_call, run: guard.py:check, policy: deny, timeout: 5s }\nrequest_params: { max_iterations: 5 }\n---\nx\n";
+const GUARD: &str = "async def check(ctx, next):\n    return {'deny': 'no'}\n";
+
+#[test]
+fn a_guard_that_is_gone_or_weaker_has_to_be_accepted_again() {
+    let hook = "  - { on: wrap_tool_call, run: guard.py:check, policy: deny, timeout: 5s }\n";
+    let said = "a in a.md: hook wrap_tool_call guard.py:check (policy deny, timeout 5s)";
+    let limit = "every agent, by tenure.toml: limits.tool 30s";
+    let edits = [
+        (GUARDED.replace(&format!("hooks:\n{hook}"), ""), "[limits]\ntool = \"30s\"\n", said),
+        (GUARDED.replace("deny", "continue"), "[limits]\ntool = \"30s\"\n", said),
+        (GUARDED.replace("5s", "5m"), "[limits]\ntool = \"30s\"\n", said),
+        (GUARDED.to_owned(), "[limits]\ntool = \"30m\"\n", limit),
+        (GUARDED.to_owned(), "", limit),
+    ];
+    for (card, config, gone) in edits {
+        let sandbox = Sandbox::with(&[("a.md", GUARDED), ("guard.py", GUARD)]);
+        sandbox.write("tenure.toml", "[limits]\ntool = \"30s\"\n");
+        sandbox.run(&["trust", "accept", "."]).exits(0);
+        sandbox.run(RUN).exits(0);
+        sandbox.write("a.md", &card);
+        sandbox.write("tenure.toml", config);
+        let ran = sandbox.run(RUN).exits(4);
+        let lines = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(lines.contains(&format!("what is different: GONE guards {gone}")), "{ran}");
+        sandbox.run(&["trust", "review", "."]).exits(0).prints("GONE");
+        let shown = sandbox.on_terminal(RUN, &[("[y/N]", "y")]).exits(0);
+        assert!(shown.stdout.contains("GONE"), "{shown}");
+        sandbox.run(RUN).exits(0);
+    }
+}
+
+#[test]
+fn five_hundred_harmless_files_do_not_push_the_shell_off_the_first_screen() {
+    let card = "---\nname: a\nmodel: passthrough\nshell: true\nlifecycle_hooks:\n  on_start: hooks.py:start\n---\nx\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("hooks.py", HOOKS)]);
+    for at in 0..500 {
+        sandbox.write(&format!("a{at}.py"), "");
+    }
+    let sized = [("COLUMNS", "80"), ("LINES", "24")];
+    let shown = sandbox.on_terminal_with(&sized, RUN, &[("[y/N]", "n")]).exits(4);
+    let text = shown.stdout.replace('\r', "");
+    let plain = anstream_free(&text);
+    let lines: Vec<&str> = plain.lines().collect();
+    let question = lines.iter().position(|line| line.contains("[y/N]")).expect("the question");
+    assert!(question < 24, "{shown}");
+    assert!(lines[..=question].iter().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(lines[3].contains("shell: the model may run any command, as you"), "{shown}");
+    assert!(plain.contains("500 importable files: a0.py"), "{shown}");
+    assert!(plain.contains("with 500 more that you have not seen"), "{shown}");
+}
+
+/// The text without what colours it.
+fn anstream_free(text: &str) -> String {
+    let mut plain = String::new();
+    let mut parts = text.split("\u{1b}[");
+    plain.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        plain.push_str(part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |it| it.1));
+    }
+    plain
+}
+
+#[test]
+fn a_trust_store_in_the_project_or_of_another_user_does_not_count() {
+    let sandbox = project();
+    let inside = |data: &str, args: &[&str]| {
+        let mut command = sandbox.command(args);
+        let output = command.env("XDG_DATA_HOME", sandbox.path(data)).output();
+        crate::support::Ran::of(output.expect("it starts"))
+    };
+    inside("data", &["trust", "accept", "."]).exits(1).says("is inside the project");
+    inside("data", RUN).exits(4).says("is inside the project").says("XDG_DATA_HOME");
+    sandbox.run(&["trust", "accept", "."]).exits(0);
+    sandbox.run(RUN).exits(0);
+    // What comes with a project is as good as the store of the user, but for where it is.
+    std::fs::create_dir_all(sandbox.path("data/tenure")).expect("made");
+    std::fs::copy(sandbox.store(), sandbox.path("data/tenure/trust.json")).expect("copied");
+    inside("data", RUN).exits(4).says("is inside the project");
+    let folder = sandbox.store().parent().expect("a folder").to_owned();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("chmod");
+    sandbox.run(RUN).exits(4).says("can be written by others");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).expect("chmod");
+    if std::os::unix::fs::chown(sandbox.store(), Some(12345), None).is_ok() {
+        sandbox.run(RUN).exits(4).says("belongs to another user (uid 12345");
+    }
+}
+
+#[test]
+fn a_configuration_above_that_belongs_to_another_user_does_not_count() {
+    let sandbox = Sandbox::with(&[("mine/a.md", CARD), ("mine/hooks.py", HOOKS)]);
+    sandbox.write("tenure.toml", "[limits]\ntool = \"1ms\"\n");
+    let above = sandbox.path("tenure.toml");
+    let review = ["trust", "review", "mine"];
+    sandbox.run(&review).exits(0).prints("configuration");
+    if std::os::unix::fs::chown(&above, Some(12345), None).is_err() {
+        eprintln!("only root can give a file away, so the rest is tested as root alone");
+        return;
+    }
+    let ran = sandbox.run(&review).exits(0);
+    assert!(!ran.stdout.contains("configuration"), "{ran}");
+    sandbox.run(&["check", "mine"]).exits(0).prints("belongs to another user");
+    // A project that is that user's as a whole is asked about like any other.
+    std::os::unix::fs::chown(sandbox.path("mine"), Some(12345), None).expect("chown");
+    sandbox.run(&review).exits(0).prints("configuration");
+}
+
+#[test]
+fn a_package_deep_in_the_environment_of_the_project_counts() {
+    let sandbox = project();
+    let made = sandbox.other("python3", &["-m", "venv", "--without-pip", ".venv"]).status();
+    assert!(made.expect("python3 is there").success());
+    let site = std::fs::read_dir(sandbox.path(".venv/lib")).expect("a library");
+    let site = site.flatten().next().expect("a version").path().join("site-packages/pkg");
+    std::fs::create_dir_all(&site).expect("made");
+    std::fs::write(site.join("deep.py"), "x = 1\n").expect("written");
+    sandbox.run(&["trust", "accept", "."]).exits(0).prints("every file in it");
+    sandbox.run(RUN).exits(0);
+    sandbox.run(RUN).exits(0);
+    std::fs::write(site.join("deep.py"), "x = 2\n").expect("written");
+    sandbox.run(RUN).exits(4).says("virtual environment");
 }

@@ -1,11 +1,11 @@
 //! What a workflow would run and reach.
 
 use super::attach::described_schema;
-use crate::file::{LoadedWorkflow, WorkflowFile};
+use crate::file::{LoadedWorkflow, ToolType, WorkflowFile};
 use crate::lifecycle::{LifecycleTool, Run};
 use crate::route::Routing;
 use crate::variables::Source;
-use tenure_cards::trust::{Collector, Inventory, inventory_with};
+use tenure_cards::trust::{Collector, Guards, Inventory, inventory_with};
 
 /// Everything that a workflow would execute, let its models execute, read or reach: of its agents,
 /// its lifecycle tools, its tools, its hooks and its variables, with the contents of files as
@@ -18,6 +18,8 @@ pub fn trust_items(loaded: &LoadedWorkflow) -> Inventory {
 fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
     let file = &loaded.workflow;
     let name = &file.name;
+    let folder = loaded.cards.project.relative(&file.dir);
+    found.guards(format!("workflow {name} in {folder}"), guards(file));
     for tool in &file.lifecycle {
         let used = format!("{name}: {}", described(tool));
         match &tool.run {
@@ -84,6 +86,49 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
         let model = orchestrator.selector_model.as_deref();
         found.model(&loaded.cards, model, &format!("{name}: selector"));
     }
+}
+
+/// What guards a workflow: its hooks, its lifecycle tools, its tools that ask a person, and its limits.
+fn guards(file: &WorkflowFile) -> Guards {
+    let mut guards = Guards::new();
+    let orchestrator = &file.orchestrator;
+    guards.hooks(&orchestrator.hooks, &orchestrator.source);
+    for tool in &file.lifecycle {
+        let mut said = format!("{} {}:{}", described(tool), tool.file, tool.function);
+        let timeout = tool.timeout.map(|limit| limit.to_string()).unwrap_or_default();
+        for (name, value) in [
+            ("timeout", timeout),
+            ("retries", nonzero(i64::from(tool.retries))),
+            ("before", tool.before.join("+")),
+            ("after", tool.after.join("+")),
+            ("order", nonzero(i64::from(tool.order))),
+        ] {
+            if !value.is_empty() {
+                said += &format!(", {name} {value}");
+            }
+        }
+        guards.setting("lifecycle tool", said);
+    }
+    for hook in &file.message_hooks {
+        let agent = hook.agent.as_deref().unwrap_or("all");
+        guards.setting("message hook", format!("{} of {agent} {}", hook.kind, hook.function.name));
+    }
+    for tool in file.tools.iter().filter(|tool| matches!(tool.tool_type, ToolType::Ui(_))) {
+        guards.setting("a person is asked by the tool", &tool.tool.function.name);
+    }
+    guards.setting("max_turns", orchestrator.max_turns);
+    guards.setting("human_in_the_loop", orchestrator.human_in_the_loop);
+    guards.setting("error_strategy", format!("{:?}", orchestrator.error_strategy));
+    for agent in &file.agents {
+        if let Some(most) = agent.max_consecutive_auto_reply {
+            guards.setting(&format!("max_consecutive_auto_reply of {}", agent.name), most);
+        }
+    }
+    guards
+}
+
+fn nonzero(number: i64) -> String {
+    if number == 0 { String::new() } else { number.to_string() }
 }
 
 /// What the value of a variable goes into: whoever sees it sends it to its model.

@@ -5,6 +5,7 @@ use super::place::{Place, is_unknown};
 use super::words::{ago, stamp};
 use crate::args::GivenAnswer;
 use crate::exit::{Exit, Stop};
+use crate::person::{ensure_person, signature};
 use crate::signal::Stopper;
 use crate::terminal::question::{Allowed, TerminalAsker, is_anybody_there};
 use crate::terminal::style::{BAD, DIM, GOOD, WARN, paint};
@@ -24,6 +25,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const MOST_NAMED: usize = 8;
 
 pub(crate) fn run(args: &GivenAnswer) -> Result<Exit> {
+    ensure_person("an answer is a person's")?;
     let place = Place::open(&args.of)?;
     let ask = match place.store.ask(&args.ask) {
         Ok(ask) => ask,
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &GivenAnswer) -> Result<Exit> {
         refused(args, "unfit", &ask.id, &format!("{why}; the question stays open"));
         return Ok(Exit::Failed);
     }
-    let by = args.by.clone().unwrap_or_else(user);
+    let by = signature(args.by.as_deref());
     let signalled = place.store.answer(&ask.id, answer.clone(), &by)?;
     let ask = place.store.ask(&ask.id)?;
     Ok(match signalled {
@@ -241,10 +243,4 @@ fn unknown(args: &GivenAnswer, place: &Place, why: &str) -> Exit {
         print_plain(&format!("  {}", line(ask)));
     }
     Exit::Failed
-}
-
-/// Who sits at this machine, as far as it says.
-fn user() -> String {
-    let said = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-    said.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned())
 }

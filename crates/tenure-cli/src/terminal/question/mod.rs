@@ -23,6 +23,7 @@ use super::size::width;
 use super::style::{BOLD, DIM, WARN, paint};
 use super::text::clean_line;
 use crate::exit::Exit;
+use crate::person::is_beneath_tenure;
 use crate::signal::Stopper;
 use async_trait::async_trait;
 use person::AtTerminal;
@@ -35,9 +36,10 @@ use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::time::Instant;
 
-/// Whether there is a person to ask: somebody who sees standard error and types on standard input.
+/// Whether there is a person to ask, who sees standard error and types on standard input. At a terminal that was
+/// opened by what Tenure started there is none.
 pub(crate) fn is_anybody_there() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !is_beneath_tenure()
 }
 
 /// How often it is looked whether a question was taken back.

@@ -1,14 +1,14 @@
 //! The file that remembers what was agreed to.
 
+mod owner;
+
 use crate::time::rfc3339;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -114,14 +114,18 @@ impl Store {
         Ok(data.join("tenure").join("trust.json"))
     }
 
-    /// Opens the store of this user.
-    pub(crate) fn open() -> Result<Self> {
-        Self::at(Self::locate()?)
+    /// Opens the store of this user, for a decision about the project at `root`. A store in the project itself does
+    /// not count: whoever makes the project would decide.
+    pub(crate) fn open(root: &Path) -> Result<Self> {
+        let path = Self::locate()?;
+        owner::ensure_outside(&path, root)?;
+        Self::at(path)
     }
 
     /// Opens the store at a path. A store that is not there yet is empty; one that cannot be read,
     /// or that others could have written, is an error, and then nothing is trusted.
     pub(crate) fn at(path: PathBuf) -> Result<Self> {
+        owner::ensure_own(&path)?;
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -133,14 +137,6 @@ impl Store {
                 });
             }
         };
-        let mode = std::fs::metadata(&path)?.mode();
-        if mode & 0o022 != 0 {
-            bail!(
-                "others can write the trust store {}, so nothing is trusted; look into it, then \
-                 `chmod 600` it",
-                path.display()
-            );
-        }
         let contents: Contents = serde_json::from_str(&text).with_context(|| {
             format!(
                 "the trust store {} is damaged, so nothing is trusted; mend it, or delete it to \

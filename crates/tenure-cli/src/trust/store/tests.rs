@@ -1,6 +1,7 @@
 //! What the store promises.
 
 use super::*;
+use std::os::unix::fs::MetadataExt as _;
 
 fn item(what: &str, sha256: &str) -> Item {
     Item {
@@ -96,7 +97,56 @@ fn a_store_that_others_can_write_is_refused() {
     store.accept(Path::new(ROOT), &[item("start", "aa")]).expect("it is written");
     std::fs::set_permissions(store.path(), Permissions::from_mode(0o666)).expect("chmod");
     let error = Store::at(store.path().to_owned()).expect_err("it is refused");
-    assert!(error.to_string().contains("others can write"), "{error}");
+    assert!(error.to_string().contains("can be written by others"), "{error}");
+}
+
+#[test]
+fn a_store_in_a_folder_that_others_can_write_is_refused() {
+    let (dir, mut store) = store();
+    store.accept(Path::new(ROOT), &[item("start", "aa")]).expect("it is written");
+    let folder = store.path().parent().expect("a folder");
+    for at in [folder, dir.path()] {
+        let before = std::fs::metadata(at).expect("it is there").permissions();
+        std::fs::set_permissions(at, Permissions::from_mode(0o777)).expect("chmod");
+        let error = Store::at(store.path().to_owned()).expect_err("it is refused");
+        let said = format!("{} can be written by others", at.display());
+        assert!(error.to_string().contains(&said), "{error}");
+        std::fs::set_permissions(at, before).expect("chmod");
+    }
+    Store::at(store.path().to_owned()).expect("it counts again");
+    // In a folder like that of temporary files nobody can replace what others have there.
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).expect("chmod");
+    Store::at(store.path().to_owned()).expect("it counts");
+}
+
+#[test]
+fn a_store_that_belongs_to_another_user_is_refused() {
+    let (_dir, mut store) = store();
+    store.accept(Path::new(ROOT), &[item("start", "aa")]).expect("it is written");
+    let folder = store.path().parent().expect("a folder").to_owned();
+    for at in [store.path().to_owned(), folder] {
+        if std::os::unix::fs::chown(&at, Some(12345), None).is_err() {
+            eprintln!("only root can give a file away, so this is tested as root alone");
+            return;
+        }
+        let error = Store::at(store.path().to_owned()).expect_err("it is refused");
+        assert!(error.to_string().contains("belongs to another user (uid 12345"), "{error}");
+        std::os::unix::fs::chown(&at, Some(0), None).expect("chown");
+    }
+}
+
+#[test]
+fn a_store_in_the_project_is_refused_however_it_is_reached() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let root = dir.path().canonicalize().expect("its path");
+    let (project, elsewhere) = (root.join("project"), root.join("elsewhere"));
+    std::fs::create_dir_all(project.join("data")).expect("made");
+    std::os::unix::fs::symlink(project.join("data"), &elsewhere).expect("linked");
+    for store in [project.join("data/tenure/trust.json"), elsewhere.join("tenure/trust.json")] {
+        let error = owner::ensure_outside(&store, &project).expect_err("it is refused");
+        assert!(error.to_string().contains("is inside the project"), "{error}");
+    }
+    owner::ensure_outside(&root.join("home/tenure/trust.json"), &project).expect("it is outside");
 }
 
 #[test]

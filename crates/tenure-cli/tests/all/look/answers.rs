@@ -1,6 +1,6 @@
 //! `tenure asks` and `tenure answer`.
 
-use super::{RESUME, waiting};
+use super::{RESUME, signed, waiting};
 use crate::support::Sandbox;
 
 #[test]
@@ -12,7 +12,10 @@ fn what_waits_is_listed_with_the_exact_action() {
     sandbox.run(&["answer", &ask, "reject", "too", "dear", "--by", "ada"]).exits(0);
     let none = sandbox.run(&["asks"]).exits(0);
     assert_eq!((&*none.stdout, &*none.stderr), ("", "nothing waits for an answer\n"));
-    sandbox.run(&["asks", "--all"]).exits(0).prints("rejected (\"too dear\") by ada");
+    sandbox
+        .run(&["asks", "--all"])
+        .exits(0)
+        .prints(&format!("rejected (\"too dear\") by {}", signed("ada")));
     assert_eq!(sandbox.run(RESUME).exits(0).stdout, "the end: too dear\n");
 }
 
@@ -38,7 +41,7 @@ fn the_first_answer_counts_and_the_second_is_told() {
     let ran = sandbox.run(&["answer", short, "approve", "--by", "ada"]).exits(0);
     ran.prints("accepted: approved").says("tenure run --resume");
     let ran = sandbox.run(&["answer", short, "reject"]).exits(1);
-    ran.says("already decided: it was approved by ada, ");
+    ran.says(&format!("already decided: it was approved by {}, ", signed("ada")));
     let lines = sandbox.run(&["answer", &ask, "reject", "--json"]).exits(1).json_lines();
     assert_eq!(lines[0]["result"], "already_decided");
     assert_eq!(lines[0]["answer"]["decision"], "approve");
@@ -151,7 +154,8 @@ fn whoever_is_asked_is_told_that_somebody_else_was_first() {
     );
     let talk = [("[a]pprove", elsewhere.as_str()), ("no longer open", "= ")];
     let shown = sandbox.on_terminal(&["answer", &ask], &talk).exits(1);
-    assert!(shown.stdout.contains("it was approved by ada"), "{shown}");
+    let by = format!("it was approved by {}", signed("ada"));
+    assert!(shown.stdout.contains(&by), "{shown}");
 }
 
 #[test]

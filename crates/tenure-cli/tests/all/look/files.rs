@@ -1,6 +1,6 @@
 //! `tenure export` and `tenure db`.
 
-use super::done;
+use super::{done, signed};
 use std::io::{Seek as _, SeekFrom, Write as _};
 
 #[test]
@@ -13,7 +13,7 @@ fn a_run_is_exported_whole_and_never_over_another_file() {
     assert_eq!(lines[0]["output"], "the end: written");
     assert_eq!(lines[1..=events.len()], events);
     assert_eq!(lines[events.len() + 1]["type"], "ask");
-    assert_eq!(lines[events.len() + 1]["by"], "ada");
+    assert_eq!(lines[events.len() + 1]["by"], signed("ada"));
     sandbox.run(&["export", "last", "-o", "run.jsonl"]).exits(0).says("written: run.jsonl");
     let written = sandbox.read("run.jsonl");
     assert_eq!(written.lines().count(), lines.len());
@@ -35,7 +35,7 @@ fn a_transcript_reads_from_top_to_bottom() {
         "## What was asked\n\n> go\n",
         "### clerk\n",
         "> Write this note?\n",
-        "**approved by ada, ",
+        &format!("**approved by {}, ", signed("ada")),
         "*Life 2: goes on.*",
         "- tool `write_note`\n\n  ```json\n  {\"text\":\"buy milk\"}\n  ```\n\n  ```text\n  written\n  ```\n",
         "> the end: written\n",

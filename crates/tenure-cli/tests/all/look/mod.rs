@@ -2,6 +2,7 @@
 
 mod answers;
 mod files;
+mod person;
 mod stops;
 mod timeline;
 
@@ -60,6 +61,17 @@ fn done() -> Sandbox {
     sandbox.run(&["answer", &ask, "approve", "--by", "ada"]).exits(0);
     sandbox.run(RESUME).exits(0);
     sandbox
+}
+
+/// How an answer is signed: by the system's user, with the given name beside it.
+fn signed(name: &str) -> String {
+    format!("{} ({name})", user())
+}
+
+/// The name of the system's user.
+fn user() -> String {
+    let output = std::process::Command::new("id").arg("-un").output().expect("`id` is there");
+    String::from_utf8(output.stdout).expect("a name").trim().to_owned()
 }
 
 fn start(sandbox: &Sandbox, args: &[&str]) -> Child {

@@ -1,6 +1,6 @@
 //! `tenure runs`, `show`, `tail` and `events`.
 
-use super::{RESUME, RUN, clerk, done, rows, start, until, waiting};
+use super::{RESUME, RUN, clerk, done, rows, signed, start, until, waiting};
 use crate::support::{Ran, Sandbox};
 use std::io::Read as _;
 
@@ -91,7 +91,7 @@ fn a_run_is_shown_step_by_step_over_its_lives() {
         "turn clerk",
         "calls write_note",
         "tool write_note {\"text\":\"buy milk\"} set aside",
-        "ask \"Write this note?\" approved by ada",
+        &format!("ask \"Write this note?\" approved by {}", signed("ada")),
         "run waits for a person",
         "life 2 goes on",
         "tool write_note {\"text\":\"buy milk\"} → written",

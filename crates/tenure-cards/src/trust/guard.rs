@@ -1,0 +1,195 @@
+//! The guards of a card, a workflow and a project: everything that keeps in bounds what runs.
+//!
+//! What would run is covered by what was agreed to as long as it is a part of it. Guards are the other way round: one
+//! that is taken away lets more happen. So all guards of one card are one item, with a hash over them in their order,
+//! and an item is there also if there are none. Any other set of guards is another item's contents.
+
+use super::collect::Collector;
+use super::{Item, ItemKind, sha256_hex};
+use crate::card::Card;
+use crate::hook::{CardHooks, DeclaredHook, Run};
+use crate::project::{CONFIG_FILE, ProjectConfig};
+use crate::server::quoted;
+use crate::source::Source;
+use serde_json::Value;
+use std::fmt::Display;
+
+/// Fields of a card that are limits, or that narrow what its model may do.
+const LIMITS: [&str; 16] = [
+    "request_params",
+    "human_input",
+    "tools",
+    "resources",
+    "prompts",
+    "cwd",
+    "tool_input_schema",
+    "max_parallel",
+    "child_timeout_sec",
+    "min_rating",
+    "max_refinements",
+    "plan_iterations",
+    "k",
+    "max_samples",
+    "red_flag_max_length",
+    "request_timeout_seconds",
+];
+
+/// Options of ready-made hooks that may hold a secret: of those only the names are shown.
+const UNSHOWN: [&str; 6] = ["env", "header", "key", "token", "password", "secret"];
+
+/// The most characters of one option that are shown. All of it is hashed.
+const MOST_SHOWN: usize = 160;
+
+/// What guards one thing, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Guards {
+    lines: Vec<String>,
+    hashed: String,
+}
+
+impl Guards {
+    /// No guards.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a limit, a policy or another setting that keeps something in bounds. The grants of a confined process are
+    /// added here too, each by its name and what it allows.
+    pub fn setting(&mut self, name: &str, value: impl Display) {
+        let line = format!("{name} {}", one_line(&value.to_string()));
+        self.add(line, "");
+    }
+
+    /// Adds the hooks that a file declares, in their order.
+    pub fn hooks(&mut self, hooks: &CardHooks, source: &Source) {
+        for hook in &hooks.declared {
+            let written = source.slice(hook.span);
+            self.add(described(hook, source), written);
+        }
+        for (place, hook) in hooks.tool_hooks.iter() {
+            self.add(format!("hook {place} {}", hook.spec), "");
+        }
+    }
+
+    /// Adds a line that a person reads, and what counts beside it.
+    fn add(&mut self, line: String, written: &str) {
+        self.hashed.push_str(&format!("{line:?} {written:?}\n"));
+        self.lines.push(line);
+    }
+
+    fn item(self, of: String) -> Item {
+        let Self { lines, hashed } = self;
+        let sha256 = Some(sha256_hex(hashed.as_bytes()));
+        Item { kind: ItemKind::Guard, what: of, sha256, used_by: lines }
+    }
+}
+
+impl Collector<'_> {
+    /// Adds what guards something, named as in `desk in agents/desk.md`. It counts if anything would run.
+    pub fn guards(&mut self, of: impl Into<String>, guards: Guards) {
+        self.guards.push(guards.item(of.into()));
+    }
+
+    /// Adds what guards a card.
+    pub(super) fn card_guards(&mut self, card: &Card) {
+        let mut guards = Guards::new();
+        guards.hooks(&card.hooks, &card.source);
+        for name in LIMITS {
+            if let Some(node) = card.tree().field(name) {
+                guards.setting(name, card.source.slice(node.span));
+            }
+        }
+        let file = card.source.path().file_name().unwrap_or_default();
+        let file = self.project.relative(&card.dir().join(file));
+        self.guards(format!("{} in {file}", card.name), guards);
+    }
+
+    /// Adds the limits of the project, which hold for every card.
+    pub(super) fn project_guards(&mut self) {
+        let mut guards = Guards::new();
+        let config = &self.project.config;
+        for (name, limit) in limits(config) {
+            if let Some(limit) = limit {
+                guards.setting(&format!("limits.{name}"), limit);
+            }
+        }
+        if !config.store.record {
+            guards.setting("store.record", false);
+        }
+        self.guards(format!("every agent, by {CONFIG_FILE}"), guards);
+    }
+}
+
+/// The table `[limits]`.
+fn limits(config: &ProjectConfig) -> [(&'static str, Option<tenure_core::hook::Limit>); 6] {
+    [
+        ("hook", config.hook_limit),
+        ("end", config.end_limit),
+        ("ends", config.ends_limit),
+        ("turn", config.turn_limit),
+        ("model", config.model_limit),
+        ("tool", config.tool_limit),
+    ]
+}
+
+/// A hook as a person reads it: `hook wrap_tool_call guard.py:check (policy deny, timeout 5s)`.
+fn described(hook: &DeclaredHook, source: &Source) -> String {
+    let place = super::collect::place_of(hook);
+    let mut said = Vec::new();
+    let run = match &hook.run {
+        Run::Python(python) => python.spec.clone(),
+        Run::Command(command) => {
+            command.written.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ")
+        }
+        Run::Use { name, with, places, .. } => {
+            for (option, value) in with.as_object().into_iter().flatten() {
+                let from = places.find(option).map(|span| source.slice(span));
+                said.push(shown_option(option, value, from));
+            }
+            format!("use {name}")
+        }
+    };
+    said.extend(super::collect::how_called(hook, source));
+    let mut more = |name: &str, value: String| said.push(format!("{name} {value}"));
+    if let Some(timeout) = hook.timeout {
+        more("timeout", timeout.to_string());
+    }
+    if hook.retries > 0 {
+        more("retries", hook.retries.to_string());
+    }
+    if !hook.before.is_empty() {
+        more("before", hook.before.join("+"));
+    }
+    if !hook.after.is_empty() {
+        more("after", hook.after.join("+"));
+    }
+    if hook.order != 0 {
+        more("order", hook.order.to_string());
+    }
+    if hook.again_on_resume {
+        said.push("again on resume".to_owned());
+    }
+    let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
+    format!("hook {place} {run}{said}")
+}
+
+/// An option of a ready-made hook. What comes from the environment is shown as it is written.
+fn shown_option(option: &str, value: &Value, written: Option<&str>) -> String {
+    let lower = option.to_lowercase();
+    if UNSHOWN.iter().any(|part| lower.contains(part)) {
+        return format!("with {option}");
+    }
+    match written.filter(|text| text.contains("${")) {
+        Some(written) => format!("with {}", one_line(written)),
+        None => format!("with {option} {}", one_line(&value.to_string())),
+    }
+}
+
+/// A text on one line, and not too long.
+fn one_line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((at, _)) => format!("{}… ({})", &text[..at], &sha256_hex(text.as_bytes())[..32]),
+        None => text,
+    }
+}
