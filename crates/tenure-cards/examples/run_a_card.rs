@@ -69,7 +69,7 @@ async fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
     for item in inventory(&loaded).items {
         println!("would run: {} {} for {}", item.kind, item.what, item.used_by.join(", "));
     }
-    let secrets = loaded.secrets();
+    let redactor = loaded.redactor();
 
     let team = Team::builder(loaded)
         .hook_catalog(catalog())
@@ -85,6 +85,6 @@ async fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
     let result = team.run(None, "what has three hearts?").await;
     // Whatever came of it, what was started is stopped.
     team.shutdown().await;
-    println!("{}", secrets.redact(&result?.output));
+    println!("{}", redactor.redact(&result?.output));
     Ok(())
 }

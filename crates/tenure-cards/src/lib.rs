@@ -43,7 +43,7 @@ pub mod trust;
 pub mod user;
 
 pub use build::HookCatalog;
-pub use card::{Card, Secrets};
+pub use card::Card;
 pub use check::{LoadOptions, Loaded, load};
 pub use diagnostic::{Code, Diagnostic, Report, Severity};
 pub use nearest::nearest;

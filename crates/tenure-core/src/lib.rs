@@ -33,6 +33,7 @@ pub mod model;
 mod outcome;
 pub mod phase;
 pub mod resource;
+pub mod secret;
 pub mod state;
 pub mod step;
 mod sync;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tenure_core::secret::Redactor;
 
 /// What is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,9 +23,6 @@ pub enum Durability {
     Relaxed,
 }
 
-/// Takes out of a value what must not be written; whether there was anything.
-pub(crate) type Redact = Arc<dyn Fn(&mut Value) -> bool + Send + Sync>;
-
 /// A file of runs. Any process may read it, answer its questions and ask for a cancel; one process
 /// at a time drives its runs. Clones are one store.
 #[derive(Clone)]
@@ -33,7 +31,7 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     durability: Mutex<Durability>,
-    redact: Mutex<Option<Redact>>,
+    redactor: Mutex<Option<Redactor>>,
     readers: Mutex<Vec<Connection>>,
     /// For writes of a process that does not drive.
     own: Mutex<Option<Connection>>,
@@ -63,7 +61,7 @@ impl Store {
         Ok(Self(Arc::new(Inner {
             path: path.to_owned(),
             durability: Mutex::default(),
-            redact: Mutex::default(),
+            redactor: Mutex::default(),
             readers: Mutex::new(vec![reader]),
             own: Mutex::default(),
             writer: Mutex::default(),
@@ -77,11 +75,11 @@ impl Store {
         &self.0.path
     }
 
-    /// Everything goes through `redact` before it is written. It takes out of a value what must not
-    /// be kept, and says whether there was anything.
+    /// Takes secrets out of everything before it is written. The redactor is that of the project whose
+    /// runs these are.
     #[must_use]
-    pub fn redact_with(self, redact: Arc<dyn Fn(&mut Value) -> bool + Send + Sync>) -> Self {
-        *lock(&self.0.redact) = Some(redact);
+    pub fn redact_with(self, redactor: &Redactor) -> Self {
+        *lock(&self.0.redactor) = Some(redactor.clone());
         self
     }
 
@@ -94,8 +92,8 @@ impl Store {
 
     /// Takes out of a value what must not be written. Whether there was anything.
     pub(crate) fn redact(&self, value: &mut Value) -> bool {
-        let redact = lock(&self.0.redact).clone();
-        redact.is_some_and(|redact| redact(value))
+        let redactor = lock(&self.0.redactor).clone();
+        redactor.is_some_and(|redactor| redactor.redact_record(value))
     }
 
     /// Reads, with a connection of its own for as long as that takes.

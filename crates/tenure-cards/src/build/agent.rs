@@ -12,7 +12,7 @@ use super::skills::{self, Skill};
 use super::tools::{HumanInput, ReadSkill};
 use super::trajectory::Trajectory;
 use crate::card::{
-    AgentCard, Card, CardKind, HistoryMerge, ModelFields, Secrets, TemplateContext, load_history,
+    AgentCard, Card, CardKind, HistoryMerge, ModelFields, TemplateContext, load_history,
     render_instruction,
 };
 use crate::compose::Member;
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tenure_core::agent::{AgentBuilder, AgentConfig, AgentRegistry, Blueprint};
 use tenure_core::model::ModelParams;
+use tenure_core::secret::Redactor;
 use tenure_hosts::mcp::{McpServers, McpView};
 use tenure_models::provider::Providers;
 
@@ -33,7 +34,7 @@ pub(super) struct Workshop<'a> {
     pub(super) project: &'a Project,
     pub(super) user: &'a UserConfig,
     /// What nobody may read in what is stored.
-    pub(super) secrets: Secrets,
+    pub(super) redactor: Redactor,
     pub(super) settings: &'a Settings,
     pub(super) hosts: Hosts<'a>,
     pub(super) registry: Arc<AgentRegistry>,
@@ -268,8 +269,8 @@ impl Workshop<'_> {
         entries: &mut Entries,
     ) {
         if fields.is_some_and(|fields| fields.save_trajectory) {
-            let (root, secrets) = (self.project.root.clone(), self.secrets.clone());
-            entries.platform(Trajectory { root, secrets }, "save_trajectory");
+            let root = self.project.root.clone();
+            entries.platform(Trajectory { root }, "save_trajectory");
         }
         let remembers = fields.is_some_and(remembers);
         if fields.is_some() && !remembers && !card.messages.is_empty() && model != "playback" {
@@ -377,7 +378,8 @@ impl Workshop<'_> {
             builder = builder.with_lifecycle(registration);
         }
         let model = entries.model.as_deref();
-        builder.config_mut().declaration = Some(declaration(card, model, &self.secrets));
+        builder.config_mut().declaration = Some(declaration(card, model, &self.redactor));
+        builder = builder.redactor(&self.redactor);
         builder = builder.registry(self.registry.clone());
         if let Some(events) = &self.settings.events {
             builder = builder.events(events);

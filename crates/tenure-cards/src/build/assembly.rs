@@ -126,7 +126,7 @@ impl Assembly {
         let mut workshop = Workshop {
             project: &loaded.project,
             user: &loaded.user,
-            secrets: loaded.secrets(),
+            redactor: loaded.redactor(),
             settings,
             hosts,
             registry: Arc::new(AgentRegistry::new()),

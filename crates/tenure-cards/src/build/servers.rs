@@ -5,14 +5,16 @@ use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, 
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::feature::Feature;
-use crate::server::{Reach, Server};
+use crate::server::{Reach, Server, variables};
 use crate::trust::CommandUser;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::AgentBuilder;
 use tenure_hosts::mcp::{McpProtocol, McpSelection, McpServer, McpTransport, McpView};
 
+/// Shorter keys are made up, and may be part of anything.
+const LEAST_KEY: usize = 6;
 /// What a start may take beyond its servers.
 const BESIDE: Duration = Duration::from_secs(10);
 
@@ -31,6 +33,7 @@ pub(crate) fn connectable(
             report.push(found.help(Feature::Mcp.help()));
         }
         let mut ready = ready(server, &loaded.environ, needs);
+        foreign_keys(server, &ready.transport, loaded, needs);
         if let Reach::Command { command, .. } = &server.reach {
             // It may die and be started again, and must not run anything else then.
             ready = ready.checked_by(loaded.commands.check(command, CommandUser::Server));
@@ -38,6 +41,34 @@ pub(crate) fn connectable(
         all.push(ready);
     }
     all
+}
+
+/// Refuses a header that would take the key of a provider to another host than the provider's: one that
+/// the user's own configuration does not allow, or one that is reached by http beyond this machine.
+fn foreign_keys(server: &Server, transport: &McpTransport, loaded: &Loaded, needs: &mut Report) {
+    let (Reach::Url { headers, .. }, McpTransport::Http { url, headers: sent }) =
+        (&server.reach, transport)
+    else {
+        return;
+    };
+    let providers = loaded.providers();
+    let keys = loaded.provider_keys();
+    for (name, written) in headers {
+        let value = sent.iter().find(|(header, _)| header == name).map_or("", |(_, value)| value);
+        let named = variables(written.reveal()).into_iter().flat_map(|it| providers.owners_of(&it));
+        let has = |key: &str| key.trim().len() >= LEAST_KEY && value.contains(key.trim());
+        let held = keys.iter().filter(|(_, key)| has(key)).map(|(owner, _)| owner.clone());
+        let owners: BTreeSet<String> = named.chain(held).collect();
+        let refused = owners.iter().find_map(|owner| providers.check_key_target(owner, url).err());
+        if let Some(error) = refused {
+            let message = format!(
+                "the header {name} of the tool server `{}` is not sent: {error}",
+                server.name
+            );
+            let found = Diagnostic::new(Code::KeyToHost, &server.source, server.span, message);
+            needs.push(found.help(error.help()));
+        }
+    }
 }
 
 /// Every server that a card uses, by name.

@@ -1,6 +1,5 @@
 //! `save_trajectory`: what an agent did, in a file.
 
-use crate::card::Secrets;
 use async_trait::async_trait;
 use serde_json::json;
 use std::io;
@@ -13,11 +12,10 @@ use tenure_core::hook::{After, AgentLifecycle, HookError, Point, Points};
 const FOLDER: [&str; 2] = [".tenure", "trajectories"];
 
 /// Writes each turn to `.tenure/trajectories/<agent>-<run>.json` in the project when it ends, however
-/// it ended, with the run's secrets taken out. Nothing is written outside of the project.
+/// it ended, with the project's secrets taken out. Nothing is written outside of the project.
 pub(super) struct Trajectory {
     /// The project's folder, absolute and resolved.
     pub(super) root: PathBuf,
-    pub(super) secrets: Secrets,
 }
 
 #[async_trait]
@@ -44,7 +42,7 @@ impl AgentLifecycle for Trajectory {
             "usage": end.usage(),
             "messages": end.history(),
         });
-        self.secrets.redact_json(&mut turn);
+        cx.redactor().redact_json(&mut turn);
         let text = serde_json::to_string_pretty(&turn)?;
         let root = self.root.clone();
         let write = move || std::fs::write(folder(&root)?.join(file), text);

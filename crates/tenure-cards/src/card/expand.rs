@@ -1,38 +1,72 @@
 //! `${VAR}` and `${VAR:default}`.
 
-use super::{Secret, looks_secret, passwords};
+use super::Secret;
 use crate::source::Span;
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
+use tenure_core::secret::{is_secret_name, is_secret_variable, passwords};
 
 /// Where the values of `${VAR}` come from.
 #[derive(Clone)]
-pub struct Environ(Arc<Lookup>);
+pub struct Environ(Arc<Values>);
 
-type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+enum Values {
+    Process,
+    Given(HashMap<String, String>),
+}
 
 impl Environ {
     /// The environment of this process.
     pub fn process() -> Self {
-        Self(Arc::new(|name| std::env::var(name).ok()))
+        Self(Arc::new(Values::Process))
     }
 
     /// These values and no others.
     pub fn of<K: Into<String>, V: Into<String>>(values: impl IntoIterator<Item = (K, V)>) -> Self {
-        let values: HashMap<String, String> =
-            values.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self(Arc::new(move |name| values.get(name).cloned()))
+        let values = values.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self(Arc::new(Values::Given(values.collect())))
     }
 
     /// No values at all.
     pub fn empty() -> Self {
-        Self(Arc::new(|_| None))
+        Self(Arc::new(Values::Given(HashMap::new())))
     }
 
     /// The value of `name`.
     pub fn value(&self, name: &str) -> Option<String> {
-        (self.0)(name)
+        match &*self.0 {
+            Values::Process => std::env::var(name).ok(),
+            Values::Given(values) => values.get(name).cloned(),
+        }
+    }
+
+    /// Returns every variable with its value.
+    fn all(&self) -> Vec<(String, String)> {
+        match &*self.0 {
+            Values::Process => std::env::vars_os()
+                .map(|(name, it)| (name.to_string_lossy().into(), it.to_string_lossy().into()))
+                .collect(),
+            Values::Given(values) => {
+                values.iter().map(|(name, it)| (name.clone(), it.clone())).collect()
+            }
+        }
+    }
+
+    /// Returns the values that are secrets: those of variables with the name of one, those that `names`
+    /// says, and addresses with a password in them. The path of a file is none.
+    pub fn secrets(&self, names: &[String]) -> Vec<String> {
+        let mut secrets = Vec::new();
+        for (name, value) in self.all() {
+            let is_path = || Path::new(&value).is_absolute() && Path::new(&value).exists();
+            let is_named = names.contains(&name);
+            if is_named || is_secret_variable(&name, &value) && !is_path() {
+                secrets.push(value.clone());
+            }
+            secrets.extend(passwords(&value).into_iter().map(str::to_owned));
+        }
+        secrets
     }
 }
 
@@ -83,7 +117,7 @@ impl Expansion {
     pub(crate) fn new(name: &str, meaning: &Meaning<'_>, place: Place, span: Span) -> Self {
         let secret = match meaning {
             Meaning::Set(value)
-                if place != Place::Open || looks_secret(name) || !passwords(value).is_empty() =>
+                if place != Place::Open || is_secret_name(name) || !passwords(value).is_empty() =>
             {
                 Some(Secret::new(*value))
             }

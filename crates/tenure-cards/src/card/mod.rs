@@ -17,7 +17,6 @@ mod parse;
 mod reader;
 mod reference;
 mod secret;
-mod secrets;
 mod tool_schema;
 mod tools;
 mod workflow;
@@ -36,8 +35,6 @@ pub(crate) use parse::{CardContext, parse_card};
 pub use reader::{Reader, found, list as list_words, present};
 pub use reference::AgentRef;
 pub use secret::Secret;
-pub use secrets::{Secrets, secret_parts};
-pub(crate) use secrets::{looks_secret, passwords};
 pub use tool_schema::InputSchema;
 pub use tools::{CodeTool, FunctionTool};
 pub use workflow::{
@@ -49,6 +46,7 @@ use crate::hook::CardHooks;
 use crate::source::{Document, Node, Source, Span};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenure_core::secret::is_secret_name;
 
 /// One agent as its file declares it.
 #[derive(Clone, Debug)]
@@ -114,8 +112,58 @@ impl Card {
         own.filter(|it| it.place == Place::Secret).map(|it| it.name.as_str()).collect()
     }
 
+    /// Returns the secrets that are written in the card itself: keys, tokens and headers that no
+    /// variable stands for.
+    pub fn literal_secrets(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        literals(self.tree(), Held::Anything, &mut found);
+        found
+    }
+
     /// Every other agent that the card names, in order of appearance.
     pub fn references(&self) -> Vec<&AgentRef> {
         self.kind.references()
     }
 }
+
+/// What a field of a card holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Anything,
+    /// Values by names, some of which are those of secrets.
+    Named,
+    Secret,
+}
+
+fn literals(node: &Node, held: Held, found: &mut Vec<String>) {
+    for (key, value) in node.map().unwrap_or_default() {
+        let plain: String = key.text.to_ascii_lowercase().replace(['_', '-'], "");
+        let beneath = match held {
+            Held::Secret => Held::Secret,
+            Held::Named if is_secret_name(&key.text) => Held::Secret,
+            _ if SECRET_FIELDS.contains(&&*plain) => Held::Secret,
+            _ if matches!(&*plain, "headers" | "env") => Held::Named,
+            _ => Held::Anything,
+        };
+        literals(value, beneath, found);
+    }
+    node.list().unwrap_or_default().iter().for_each(|item| literals(item, held, found));
+    if let Some(text) = node.text().filter(|text| held == Held::Secret && !text.contains("${")) {
+        // Of `Bearer abc` it is the second part that gives something away.
+        let token = text.split_once(' ').map(|(_, token)| token.trim());
+        found.extend([text].into_iter().chain(token).map(str::to_owned));
+    }
+}
+
+/// Fields whose value is a secret wherever they stand, without the signs between their words.
+const SECRET_FIELDS: &[&str] = &[
+    "accesstoken",
+    "apikey",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "password",
+    "privatekey",
+    "secret",
+    "token",
+];

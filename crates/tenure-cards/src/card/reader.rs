@@ -4,7 +4,7 @@
 //! finds every problem of a card. A field that is `null` counts as not written.
 
 use super::expand::{Environ, Expansion, Place, expand_others};
-use super::{AgentRef, Secret, looks_secret};
+use super::{AgentRef, Secret};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
 use crate::source::{Key, Node, Source, Span, Value};
@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use tenure_core::secret::is_secret_name;
 
 /// What reading needs, and what it has found.
 pub struct Reader<'a> {
@@ -116,7 +117,7 @@ impl Reader<'_> {
 
     fn field(&mut self, key: &Key, node: &Node) -> Json {
         let before = self.place;
-        if looks_secret(&key.text) && before == Place::Open {
+        if is_secret_name(&key.text) && before == Place::Open {
             self.place = self.named;
         }
         let value = self.json(node);

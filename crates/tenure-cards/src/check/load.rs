@@ -5,9 +5,7 @@ use super::home::folders_beside;
 use super::scripts::Strays;
 use super::{servers, together, variables};
 use crate::build::used_servers;
-use crate::card::{
-    Card, CardContext, Environ, Expansion, Secret, Secrets, looks_secret, parse_card, passwords,
-};
+use crate::card::{Card, CardContext, Environ, Expansion, Secret, parse_card};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{ModelSettings, Project, card_folders, report_stray, sibling_cards};
 use crate::python::{PythonFiles, check_guards, reach};
@@ -17,6 +15,7 @@ use crate::user::UserConfig;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenure_core::secret::{Redactor, passwords};
 use tenure_models::provider::{KeySource, Providers};
 
 /// No key is longer.
@@ -32,12 +31,16 @@ pub struct LoadOptions {
     pub registered_hooks: Option<Vec<String>>,
     /// The user's own configuration; by default it says nothing.
     pub user: UserConfig,
+    /// The redactor that learns the project's secrets. Whoever reads files again gives the same one, so
+    /// that what was hidden stays hidden.
+    pub redactor: Redactor,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
         let user = UserConfig::default();
-        Self { environ: Environ::process(), registered_hooks: None, user }
+        let redactor = Redactor::new();
+        Self { environ: Environ::process(), registered_hooks: None, user, redactor }
     }
 }
 
@@ -53,6 +56,13 @@ impl LoadOptions {
     #[must_use]
     pub fn user_config(mut self, user: UserConfig) -> Self {
         self.user = user;
+        self
+    }
+
+    /// Has this redactor learn the project's secrets.
+    #[must_use]
+    pub fn redactor(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
         self
     }
 
@@ -79,6 +89,7 @@ pub struct Loaded {
     pub user: UserConfig,
     /// Where values of variables come from.
     pub(crate) environ: Environ,
+    redactor: Redactor,
     /// The file or folder that was asked for, as it was written.
     pub(crate) asked: PathBuf,
     /// The folder of the card that was asked for, if that was one file.
@@ -132,42 +143,44 @@ impl Loaded {
         Providers::with_env(config, move |name| environ.value(name))
     }
 
-    /// The secrets that a run of these cards knows: what stands for `${VAR}` in fields such as
-    /// `api_key` and `headers`, or has a name like `API_KEY`; of the variables that `tenure.toml`
-    /// passes to hooks, those with such a name; what tool servers are given in headers and under
-    /// such names; and the keys of providers.
-    pub fn secrets(&self) -> Secrets {
+    /// Returns the redactor of the project, which knows its secrets: what stands for `${VAR}` in fields
+    /// such as `api_key` and `headers`; the variables of the environment whose names are those of
+    /// secrets, or that `[secrets] names` lists; what tool servers are given in headers and under such
+    /// names; the keys of providers; and keys that are written in a card.
+    ///
+    /// There is one for the project: every sink is given it, and what a hook says is a secret at run
+    /// time, all of them hide.
+    pub fn redactor(&self) -> Redactor {
+        let config = &self.project.config;
         let expansions = self.cards.iter().flat_map(|card| &card.expansions).chain(&self.elsewhere);
         let of_cards = expansions.filter_map(|it| it.secret.as_ref()).map(Secret::reveal);
-        let passed: Vec<(&str, String)> = self
-            .project
-            .config
-            .hook_env
-            .iter()
-            .filter_map(|name| Some((&**name, std::env::var_os(name)?.to_string_lossy().into())))
-            .collect();
-        let of_hooks = passed.iter().filter(|(name, _)| looks_secret(name)).map(|(_, it)| &**it);
-        let of_servers: Vec<String> = used_servers(self)
-            .values()
-            .flat_map(|server| server.secrets(&self.environ))
-            .chain(self.keys())
-            .collect();
-        let of_servers = of_servers.iter().map(|value| &**value);
-        let values: Vec<&str> = of_cards.chain(of_hooks).chain(of_servers).collect();
-        let all = values.iter().copied().chain(passed.iter().map(|(_, value)| &**value));
-        let hidden: Vec<&str> = all.flat_map(passwords).collect();
-        Secrets::new(values.into_iter().chain(hidden))
+        let mut values: Vec<String> = of_cards.map(str::to_owned).collect();
+        values.extend(self.environ.secrets(&config.secrets.names));
+        values.extend(self.cards.iter().flat_map(Card::literal_secrets));
+        values.extend(used_servers(self).values().flat_map(|it| it.secrets(&self.environ)));
+        values.extend(self.provider_keys().into_iter().map(|(_, key)| key));
+        let hidden: Vec<String> =
+            values.iter().flat_map(|value| passwords(value)).map(str::to_owned).collect();
+        self.redactor.learn(values.iter().chain(&hidden));
+        if config.secrets.ignores_shapes {
+            self.redactor.ignore_shapes();
+        }
+        self.redactor.clone()
     }
 
-    /// The keys of providers, as far as they are there.
-    fn keys(&self) -> Vec<String> {
+    /// Returns the keys of providers, as far as they are there, each with its provider.
+    pub(crate) fn provider_keys(&self) -> Vec<(String, String)> {
         let statuses = self.providers().known_providers();
-        let said = self.user.models.providers.values().filter_map(|entry| match &entry.key {
-            Some(KeySource::File(path)) => key_file(path),
+        let set = statuses.iter().filter_map(|status| {
+            let key = self.environ.value(&status.key_name)?;
+            Some((status.name.clone(), key))
+        });
+        let said = self.user.models.providers.iter().filter_map(|(name, entry)| match &entry.key {
+            Some(KeySource::File(path)) => Some((name.clone(), key_file(path)?)),
+            Some(KeySource::Env(variable)) => Some((name.clone(), self.environ.value(variable)?)),
             _ => None,
         });
-        let said: Vec<String> = said.collect();
-        statuses.iter().filter_map(|it| self.environ.value(&it.key_name)).chain(said).collect()
+        set.chain(said).collect()
     }
 
     /// Counts what other files of the same agents take from the environment among the secrets.
@@ -317,6 +330,7 @@ impl CardLoader<'_> {
         together::check(&cards, &broken, &mut report);
         servers::check(&cards, &project, &mut report);
         let (user, environ) = (options.user.clone(), options.environ.clone());
+        let redactor = options.redactor.clone();
         check_guards(&python, &mut report);
         let reached = reach(&python, &project, &mut report);
         let python = Arc::new(ProjectPython::new(python.into_files(), reached));
@@ -328,6 +342,7 @@ impl CardLoader<'_> {
             report,
             user,
             environ,
+            redactor,
             asked,
             only_one_of: None,
             lacks_cards,

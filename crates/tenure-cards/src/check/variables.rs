@@ -2,8 +2,9 @@
 //! parameter holds is sent to whatever server the model is on.
 
 use super::Loaded;
-use crate::card::{Place, looks_secret};
+use crate::card::Place;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use tenure_core::secret::is_secret_name;
 
 /// Reports every one of them, set or not.
 pub(super) fn check(loaded: &Loaded) -> Report {
@@ -13,7 +14,7 @@ pub(super) fn check(loaded: &Loaded) -> Report {
         for found in card.expansions.iter().filter(|it| it.place != Place::Secret) {
             let name = &found.name;
             let what = match &*providers.owners_of(name) {
-                [] if !looks_secret(name) => continue,
+                [] if !is_secret_name(name) => continue,
                 [] => format!("{name} has the name of a secret"),
                 owners => format!("{name} is the key of {}", owners.join(" and ")),
             };

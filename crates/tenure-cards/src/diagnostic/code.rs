@@ -153,6 +153,7 @@ codes! {
     UnknownModel = "T0706", Error, "a model's name means nothing";
     UnsetVariable = "T0707", Error, "a variable that a run needs is not set";
     NotBuilt = "T0708", Error, "a card uses something that this program was built without";
+    KeyToHost = "T0709", Error, "the key of a provider may not be sent to a tool server";
     // T09xx: things that mean nothing, or not what they seem to
     SmartType = "T0901", Warning, "the type smart is an older spelling";
     UndescribedParameter = "T0902", Warning, "a parameter that a model must give has no description";

@@ -57,6 +57,10 @@ use toml::de::DeTable;
 /// on_start = "keep"             # runs that did not finish; also: resume, abandon
 /// on_message = "refuse"         # a message to a run that waits for a person; also: cancel
 /// durability = "full"           # also: relaxed
+///
+/// [secrets]                     # hidden beside what is called or looks like a secret
+/// names = ["LICENCE"]           # variables of the environment
+/// shapes = true                 # false: only known values are hidden
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -89,6 +93,18 @@ pub struct ProjectConfig {
     pub context: ContextSettings,
     /// `store`: where runs are recorded.
     pub store: StoreSettings,
+    /// `secrets`: what is hidden beside what has the name or the look of a secret.
+    pub secrets: SecretSettings,
+}
+
+/// What `[secrets]` of `tenure.toml` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SecretSettings {
+    /// Names of environment variables whose values are secrets, whatever they are called.
+    pub names: Vec<String>,
+    /// Whether only known values are hidden, and nothing because of the way that it looks.
+    pub ignores_shapes: bool,
 }
 
 /// What `[context]` of `tenure.toml` says.
@@ -118,6 +134,7 @@ const TABLES: &[&str] = &[
     databases::DATABASES,
     databases::CONTEXT,
     store::STORE,
+    "secrets",
     models::DEFAULT_MODEL,
     models::PROVIDERS,
     models::ALIASES,
@@ -179,6 +196,16 @@ pub(super) fn parse(
     if let Some(hooks) = reader.table(root, "hooks") {
         reader.only(hooks, "[hooks]", &["env"]);
         config.hook_env = reader.names(hooks, "hooks.env", "env");
+    }
+    if let Some(secrets) = reader.table(root, "secrets") {
+        reader.only(secrets, "[secrets]", &["names", "shapes"]);
+        config.secrets.names = reader.names(secrets, "secrets.names", "names");
+        if let Some(found) = secrets.get("shapes") {
+            match found.get_ref().as_bool() {
+                Some(hidden) => config.secrets.ignores_shapes = !hidden,
+                None => reader.wrong("secrets.shapes", "true or false", found),
+            }
+        }
     }
     if let Some(python) = reader.table(root, "python") {
         reader.only(python, "[python]", PYTHON);

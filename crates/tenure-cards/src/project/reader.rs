@@ -89,6 +89,7 @@ impl Settings<'_> {
         let message =
             format!("`{name}` must be {wanted}, but is of type {}", found.get_ref().type_str());
         let help = match name {
+            "secrets.names" => "write for example names = [\"LICENCE\"]",
             "hooks.env" => "write for example env = [\"DATABASE_URL\"]",
             "python.interpreter" => "write for example interpreter = \".venv/bin/python\"",
             "python.start" | "python.load" | "python.queue" => "write a text such as \"30s\"",

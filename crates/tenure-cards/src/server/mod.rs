@@ -5,12 +5,13 @@ mod target;
 
 pub(crate) use target::{Target, default_name};
 
-use crate::card::{Environ, Meaning, ProtocolMode, Secret, expand_each, looks_secret, passwords};
+use crate::card::{Environ, Meaning, ProtocolMode, Secret, expand_each};
 use crate::hook::CommandRef;
 use crate::source::{Source, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tenure_core::hook::Limit;
+use tenure_core::secret::{is_secret_name, passwords};
 
 /// A tool server that can be connected to.
 #[derive(Clone, Debug)]
@@ -109,11 +110,10 @@ impl Server {
         let is_url = matches!(self.reach, Reach::Url { .. });
         let mut found = Vec::new();
         for (name, written) in self.given() {
-            let is_secret = looks_secret(name)
-                || ["authorization", "cookie"].iter().any(|it| name.eq_ignore_ascii_case(it));
+            let is_secret = is_secret_name(name);
             let value = expand_each(written.reveal(), environ, |variable, meaning| {
                 let Meaning::Set(value) = meaning else { return };
-                if is_url || is_secret || looks_secret(variable) {
+                if is_url || is_secret || is_secret_name(variable) {
                     found.push(value.to_owned());
                 }
                 found.extend(passwords(value).into_iter().map(str::to_owned));

@@ -150,7 +150,7 @@ fn keys_and_what_servers_are_given_are_secrets() {
     let options = LoadOptions::default().environ(environ).user_config(user(&mine));
     let loaded = load(&folder.0.path().join("a.md"), &options);
     assert!(loaded.report.is_empty(), "{}", loaded.report.render_text(Color::Never));
-    let secrets = loaded.secrets();
+    let secrets = loaded.redactor();
     for hidden in [
         "value-a",
         "value-c",

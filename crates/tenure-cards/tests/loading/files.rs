@@ -91,7 +91,7 @@ fn secrets_are_what_the_environment_says_in_secret_places_or_under_secret_names(
     ]);
     let loaded = load(folder.path(), &LoadOptions::default().environ(environ));
     assert!(!loaded.report.has_errors(), "{}", loaded.report.render_text(Color::Never));
-    let secrets = loaded.secrets();
+    let secrets = loaded.redactor();
     for hidden in ["value-one", "value-two", "value-three", "value-four", "value-five", "hunter22"]
     {
         assert_eq!(secrets.redact(hidden), "[redacted]", "{hidden}");

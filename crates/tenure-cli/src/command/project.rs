@@ -29,8 +29,8 @@ impl Opened {
         let began = Instant::now();
         let mut loaded = load(path, &load_options());
         loaded.report = nothing_to_run(&loaded.report);
-        // Before anything of it is said.
-        sink::hide(&loaded.secrets());
+        // Its secrets are known before anything of it is said.
+        drop(loaded.redactor());
         Ok(Self { loaded, took: began.elapsed() })
     }
 
@@ -118,7 +118,7 @@ pub(super) fn load_options() -> LoadOptions {
     // This program brings no registered hooks along, so no file can `use` any.
     let options = LoadOptions::default().registered_hooks(Vec::<String>::new());
     let user = user_config_path().map(|path| UserConfig::read(&path)).unwrap_or_default();
-    options.user_config(user)
+    options.user_config(user).redactor(sink::redactor())
 }
 
 /// How many of what were looked at, and what was found: the last line of a check.

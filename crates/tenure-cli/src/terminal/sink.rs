@@ -9,42 +9,34 @@ use std::borrow::Cow;
 use std::io::Result;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError, RwLock};
-use tenure_cards::Secrets;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use tenure_cards::card::Environ;
+use tenure_core::secret::Redactor;
 
-/// What must not come out. It belongs to the process, as its streams do.
-static HIDDEN: RwLock<Option<Secrets>> = RwLock::new(None);
+/// The redactor of the process, as its streams are the process's. A project that is opened teaches it its
+/// secrets, and its agents and its store are given this one; what was hidden stays hidden when files are
+/// read again, because those who know the old secrets still run.
+static REDACTOR: LazyLock<Redactor> =
+    LazyLock::new(|| Redactor::of(Environ::process().secrets(&[])));
 
-/// From now on these do not come out either. What was hidden stays hidden: when files are read again,
-/// those who know the old secrets still run.
-pub(crate) fn hide(secrets: &Secrets) {
-    let mut hidden = HIDDEN.write().unwrap_or_else(PoisonError::into_inner);
-    *hidden = Some(hidden.take().unwrap_or_default().and(secrets));
-}
-
-fn hidden() -> Secrets {
-    HIDDEN.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+/// The redactor of every sink.
+pub(crate) fn redactor() -> &'static Redactor {
+    &REDACTOR
 }
 
 /// `text` as it may be shown, for what writes to the terminal by itself.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    hidden().redact(text)
+    REDACTOR.redact(text)
 }
 
-/// Takes out of `value` what may not be shown. Whether there was anything.
-pub(crate) fn redact(value: &mut Value) -> bool {
-    let hidden = hidden();
-    if hidden.is_empty() {
-        return false;
-    }
-    let before = value.clone();
-    hidden.redact_json(value);
-    *value != before
+/// Takes out of `value` what may not be shown.
+pub(crate) fn redact(value: &mut Value) {
+    REDACTOR.redact_json(value);
 }
 
 /// How much at the end of `text` could be the beginning of a secret: what follows decides.
 pub(crate) fn withheld(text: &str) -> usize {
-    hidden().unfinished(text)
+    REDACTOR.unfinished(text)
 }
 
 /// Who puts lines above the one that is being typed.
@@ -90,19 +82,19 @@ pub(crate) fn print_answer(text: &str) -> Result<()> {
 
 /// Prints a JSON document on standard output, for people to read too.
 pub(crate) fn print_document(mut value: Value) -> Result<()> {
-    hidden().redact_json(&mut value);
+    redact(&mut value);
     print_as_written(&format!("{value:#}"))
 }
 
 /// Prints a line of JSON on standard output. A reader that went away does not stop a run.
 pub(crate) fn print_json(mut value: Value) {
-    hidden().redact_json(&mut value);
+    redact(&mut value);
     drop(write(Stream::Out, format!("{value}\n").as_bytes()));
 }
 
 /// The same for a command that has nothing else to do: if nobody reads it any more, it ends.
 pub(crate) fn print_json_line(mut value: Value) -> Result<()> {
-    hidden().redact_json(&mut value);
+    redact(&mut value);
     write(Stream::Out, format!("{value}\n").as_bytes())
 }
 

@@ -22,6 +22,7 @@ mod ready;
 mod run;
 mod secrets;
 mod signals;
+mod sinks;
 mod support;
 mod survive;
 mod trust;

@@ -129,3 +129,84 @@ fn a_short_value_and_an_ordinary_variable_are_left_alone() {
     assert_eq!(ran.stdout, "the answer is tiny\n");
     ran.says("key tiny at db eu-central");
 }
+
+#[test]
+fn a_key_that_is_written_in_a_card_is_not_dumped() {
+    let key = "a-key-of-nobody-0123";
+    let card = format!(
+        "---\nname: a\nmodel: passthrough\napi_key: {key}\nmcp_connect:\n  - {{ target: \
+         \"https://x.example/mcp\", name: far, headers: {{ Authorization: \"Bearer \
+         header-token-0456\", Accept: text/plain }} }}\n---\nUse ghp_0123456789abcdefghijABCDEFGHIJ.\n"
+    );
+    let sandbox = Sandbox::with(&[("a.md", &card)]);
+    for format in ["markdown", "yaml"] {
+        let ran = sandbox.run(&["dump", "a.md", "--format", format]).exits(0);
+        for secret in [key, "header-token-0456", "ghp_0123456789"] {
+            assert!(!ran.stdout.contains(secret), "{ran}");
+        }
+        let ran = ran.prints("api_key: [redacted]").prints("text/plain");
+        ran.says("a secret that is written in `a.md` is left out");
+    }
+    // What holds no secret is printed as it is written.
+    sandbox.write("a.md", "---\nname: a\nmodel: passthrough\napi_key: ${MINE}\n---\nx\n");
+    let ran = sandbox.run(&["dump", "a.md"]).exits(0).prints("api_key: ${MINE}");
+    assert!(!ran.stderr.contains("left out"), "{ran}");
+}
+
+#[test]
+fn the_key_of_a_provider_goes_to_no_other_host_by_a_header() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("it does not wait");
+    let address = listener.local_addr().expect("an address");
+    let near = format!("http://{address}/mcp");
+    for (url, variable) in [
+        (&*near, "OPENAI_API_KEY"),
+        ("https://tools.example/mcp", "OPENAI_API_KEY"),
+        ("http://api.openai.com/mcp", "OPENAI_API_KEY"),
+        // The same key by another name.
+        (&*near, "MINE"),
+    ] {
+        let card = "---\nname: a\nmodel: passthrough\nservers: [far]\n---\nx\n";
+        let config = format!(
+            "[mcp.servers.far]\nurl = \"{url}\"\nheaders = {{ Authorization = \"Bearer \
+             ${{{variable}}}\" }}\n"
+        );
+        let sandbox = Sandbox::with(&[("tenure.toml", &config), ("a.md", card)]);
+        let run = |sandbox: &Sandbox| {
+            let mut command =
+                sandbox.command(&["run", "a.md", "-m", "hi", "--trust", "--no-store"]);
+            command.env("OPENAI_API_KEY", "openai-value-0013").env("MINE", "openai-value-0013");
+            Ran::of(command.output().expect("the program starts"))
+        };
+        let ran = run(&sandbox);
+        assert_ne!(ran.code, Some(0), "{url} {variable}: {ran}");
+        let ran = ran.says("T0709").says("tenure.toml").says("the key of `openai`");
+        assert!(!format!("{ran}").contains("openai-value-0013"), "{ran}");
+        assert!(listener.accept().is_err(), "{url} {variable}: it was sent");
+        // Only the user's own configuration may allow it, and a server on this machine then gets it.
+        if url == near {
+            let file = sandbox.home().join(".config/tenure/config.toml");
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
+            let allowed = "[providers.openai]\nallow_hosts = [\"127.0.0.1\"]\n";
+            std::fs::write(file, allowed).expect("it is written");
+            let taking = std::thread::spawn({
+                let listener = listener.try_clone().expect("a second handle");
+                move || {
+                    let until = std::time::Instant::now() + crate::support::PATIENCE;
+                    while std::time::Instant::now() < until {
+                        // Whoever calls is hung up on: that somebody calls is all there is to know.
+                        if listener.accept().is_ok() {
+                            return true;
+                        }
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                    }
+                    false
+                }
+            });
+            let ran = run(&sandbox);
+            assert!(!format!("{ran}").contains("T0709"), "{ran}");
+            assert!(taking.join().expect("no panic"), "{ran}");
+            while listener.accept().is_ok() {}
+        }
+    }
+}

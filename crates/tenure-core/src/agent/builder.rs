@@ -13,6 +13,7 @@ use crate::life::LifecycleConfig;
 use crate::memory::Memory;
 use crate::model::{Model, ModelParams};
 use crate::phase::{PhaseHook, PhaseHookEntry};
+use crate::secret::Redactor;
 use crate::state::{Ownership, StateOwnership};
 use crate::tool::{Tool, ToolSource};
 use crate::tower::{ModelLayer, ToolLayer};
@@ -191,6 +192,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Takes secrets out of the agent's events, and out of what its hooks write and send.
+    pub fn redactor(mut self, redactor: &Redactor) -> Self {
+        self.config.redactor = redactor.clone();
+        self
+    }
+
     /// What the agent remembers across runs.
     pub fn memory(mut self, memory: impl Memory) -> Self {
         self.memory = Some(Arc::new(memory));
@@ -236,6 +243,10 @@ impl AgentBuilder {
         config.limits.tool = shorter(config.limits.tool, cap);
         let mut tools = self.tools;
         tools.extend(registrations.iter().flat_map(|it| it.tools.iter().cloned()));
+        for (name, scope, pass) in registrations.iter().filter_map(|it| it.redacts.as_ref()) {
+            let pass = pass.clone();
+            config.redactor.add_pass(name, *scope, move |text, scope| pass(text, scope));
+        }
         let chain = Chain::compile(registrations, defaults, &mut problems);
 
         for (child, options) in self.children {

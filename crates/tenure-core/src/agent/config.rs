@@ -4,6 +4,7 @@ use crate::life::LifecycleConfig;
 use crate::model::ModelParams;
 use crate::phase::PhaseHook;
 use crate::resource::RELEASE_LIMIT;
+use crate::secret::Redactor;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,6 +42,9 @@ pub struct AgentConfig {
     /// The fields of the file that declares it, for hooks that read them: as they are written, so that no
     /// `${SECRET}` of it is resolved. None for an agent that is built in code.
     pub declaration: Option<Arc<Map<String, Value>>>,
+    /// Takes secrets out of its events and of what its hooks write and send. The agents of a project share
+    /// one; an agent that is built in code has its own unless it is given another.
+    pub redactor: Redactor,
 }
 
 impl AgentConfig {
@@ -59,6 +63,7 @@ impl AgentConfig {
             lifecycle_hooks: BTreeMap::new(),
             phase_hooks: Vec::new(),
             declaration: None,
+            redactor: Redactor::new(),
         }
     }
 }

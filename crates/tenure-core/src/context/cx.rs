@@ -15,6 +15,7 @@ use crate::message::History;
 use crate::model::Model;
 use crate::phase::{AgentState, Phase};
 use crate::resource::Resources;
+use crate::secret::Redactor;
 use crate::state::Slot;
 use crate::step::{Steps, fingerprint_texts};
 use serde::de::DeserializeOwned;
@@ -172,6 +173,19 @@ impl<'a> Cx<'a> {
     pub fn log(&self, source: &str, stream: LogStream, line: &str) {
         let kind = || EventKind::Log { source: source.into(), stream, line: line.to_owned() };
         self.site.emit(kind);
+    }
+
+    /// Hides `value` from now on in every sink of the project: events, logs, what hooks write and
+    /// send, the store, and what is shown to people. For a secret that is made or fetched at run time.
+    ///
+    /// What was written before is not changed, and a value of less than six characters is left alone.
+    pub fn secret(&self, value: &str) {
+        self.redactor().learn([value]);
+    }
+
+    /// The redactor of the project. A hook that writes or sends what was said puts it through here.
+    pub fn redactor(&self) -> &'a Redactor {
+        &self.site.inner.blueprint.config.redactor
     }
 
     /// Where the events of the agent go, if they go anywhere.

@@ -70,8 +70,9 @@ impl Listening<'_> {
         inner: &Inner,
         run: Option<RunId>,
         trace: Option<Arc<str>>,
-        kind: EventKind,
+        mut kind: EventKind,
     ) {
+        kind.redact(&inner.blueprint.config.redactor);
         let origin = Origin { agent: inner.name(), instance: inner.id, run, trace };
         if let Some(log) = self.log {
             let also = meaning(&kind);
@@ -88,7 +89,8 @@ impl Listening<'_> {
 
 /// Announces an event at a place of a recorded run, unless it is on record there. The log is told
 /// first, also without a listener: what it has is what a later life does not announce.
-pub(crate) fn emit_once(place: &Steps, inner: &Inner, turn: Option<&Turn>, kind: EventKind) {
+pub(crate) fn emit_once(place: &Steps, inner: &Inner, turn: Option<&Turn>, mut kind: EventKind) {
+    kind.redact(&inner.blueprint.config.redactor);
     let (run, trace) = inner.origin_of(turn);
     let origin = Origin { agent: inner.name(), instance: inner.id, run, trace };
     let is_news = place.log().announce(place.path(), origin.event(kind.clone()));

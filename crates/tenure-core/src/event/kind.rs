@@ -5,6 +5,7 @@ use crate::message::ToolStatus;
 use crate::model::Usage;
 use crate::outcome::{ExitReason, Outcome};
 use crate::phase::{AgentState, Phase, Transition};
+use crate::secret::Redactor;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -266,6 +267,46 @@ pub(crate) fn reason_of(text: &str) -> Option<String> {
 }
 
 impl EventKind {
+    /// Takes secrets out of whatever was said by people, models, hooks, tools and errors.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        let texts = match self {
+            Self::TransitionHookFailed { reason, .. }
+            | Self::ResourceLeaked { reason, .. }
+            | Self::MemoryFlushFailed { reason, .. } => Some(reason),
+            Self::TurnEnded { reason, .. }
+            | Self::ModelEnded { reason, .. }
+            | Self::ToolEnded { reason, .. } => reason.as_mut(),
+            Self::ToolProgress { message, .. } => message.as_mut(),
+            Self::Asked { prompt, .. } => Some(prompt),
+            Self::Log { source, line, .. } => {
+                redactor.redact_line(source, line);
+                None
+            }
+            Self::Announced { data, .. } => {
+                redactor.redact_json(data);
+                None
+            }
+            Self::PhaseEntered { .. }
+            | Self::Startup { .. }
+            | Self::Shutdown { .. }
+            | Self::TurnStarted
+            | Self::ChatStarted { .. }
+            | Self::ChatEnded { .. }
+            | Self::HookStarted { .. }
+            | Self::HookEnded { .. }
+            | Self::HookSkipped { .. }
+            | Self::ModelStarted { .. }
+            | Self::ToolStarted { .. }
+            | Self::ToolExecuting { .. }
+            | Self::Answered { .. }
+            | Self::AskEnded { .. }
+            | Self::Spawned { .. } => None,
+        };
+        if let Some(text) = texts {
+            redactor.redact_text(text);
+        }
+    }
+
     /// The event's name.
     pub const fn name(&self) -> &'static str {
         match self {

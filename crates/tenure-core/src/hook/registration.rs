@@ -3,6 +3,7 @@
 use super::text::{Text, TextFilter};
 use super::{AgentLifecycle, Limit, Point, Points};
 use crate::phase::PhasePattern;
+use crate::secret::PassScope;
 use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,7 +84,11 @@ pub struct Registration {
     pub(crate) text: Text,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) tool_limit: Option<Duration>,
+    pub(crate) redacts: Option<(Arc<str>, PassScope, Pass)>,
 }
+
+/// A change to the texts of every sink. See [`Registration::redacts`].
+type Pass = Arc<dyn Fn(&str, PassScope) -> Option<String> + Send + Sync>;
 
 /// Where a hook has to stand among others, if they are there.
 #[derive(Clone, Debug, Default)]
@@ -123,6 +128,7 @@ impl Registration {
             text: Text::Changes,
             tools: Vec::new(),
             tool_limit: None,
+            redacts: None,
         }
     }
 
@@ -267,6 +273,20 @@ impl Registration {
     /// takes longer is an error result, on record like any other; waiting for a person does not count.
     pub fn limits_tools(mut self, limit: Duration) -> Self {
         self.tool_limit = Some(limit);
+        self
+    }
+
+    /// Puts the texts of these sinks of the project through `pass`: what the hook keeps from an agent is
+    /// not to be read in its events, its record or its logs either. A pass is told where
+    /// a text goes, and returns `None` for one that stays as it is; of several with one name the last
+    /// counts.
+    pub fn redacts(
+        mut self,
+        name: impl Into<Arc<str>>,
+        scope: PassScope,
+        pass: impl Fn(&str, PassScope) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.redacts = Some((name.into(), scope, Arc::new(pass)));
         self
     }
 

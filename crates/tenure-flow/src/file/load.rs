@@ -20,7 +20,8 @@ use std::sync::Arc;
 use tenure_cards::diagnostic::{Code, Diagnostic, Report};
 use tenure_cards::embed::{CardLoader, nearest};
 use tenure_cards::source::{Source, Span};
-use tenure_cards::{LoadOptions, Loaded, Secrets};
+use tenure_cards::{LoadOptions, Loaded};
+use tenure_core::secret::Redactor;
 
 /// The files of a workflow beside its orchestrator.
 pub(super) const PARTS: [&str; 7] = [
@@ -55,14 +56,18 @@ impl LoadedWorkflow {
         self.nested.iter().find(|nested| &*nested.workflow.name == name)
     }
 
-    /// The secrets that a run of the workflow knows: those of its cards, and what its context
-    /// variables take from the environment under a name like `API_KEY`; of the workflows that it
-    /// names too.
-    pub fn secrets(&self) -> Secrets {
+    /// Returns the redactor of the project, which knows the secrets of the workflow: those of its cards,
+    /// and what its context variables take from the environment under a name like `API_KEY`; of the
+    /// workflows that it names too.
+    pub fn redactor(&self) -> Redactor {
         let definitions = &self.workflow.variables.definitions;
-        let taken = crate::variables::secrets(definitions, self.cards.environ());
-        let own = self.cards.secrets().and(&Secrets::new(taken.iter().map(String::as_str)));
-        self.nested.iter().fold(own, |all, nested| all.and(&nested.secrets()))
+        let redactor = self.cards.redactor();
+        redactor.learn(crate::variables::secrets(definitions, self.cards.environ()));
+        for nested in &self.nested {
+            // They were loaded with the same one.
+            drop(nested.redactor());
+        }
+        redactor
     }
 }
 

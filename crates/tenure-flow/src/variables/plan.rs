@@ -11,8 +11,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_cards::card::{Environ, secret_parts};
+use tenure_cards::card::Environ;
 use tenure_core::chat::Chat;
+use tenure_core::secret::secret_parts;
 
 /// How long a database may take to answer, unless somebody says otherwise.
 const CALL_LIMIT: Duration = Duration::from_secs(30);

@@ -286,6 +286,6 @@ fn the_secrets_of_variables_are_known_those_of_nested_workflows_too() {
     let options = LoadOptions::default().environ(environ);
     let loaded = load(&dir.path().join("workflows/w"), &options);
     assert!(!loaded.report.has_errors(), "{:#?}", messages(&loaded.report));
-    let said = loaded.secrets().redact("the key is sk-0123456789");
+    let said = loaded.redactor().redact("the key is sk-0123456789");
     assert!(!said.contains("sk-0123456789"), "{said}");
 }

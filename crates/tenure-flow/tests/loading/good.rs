@@ -274,7 +274,7 @@ fn what_the_files_take_from_the_environment_is_known_as_a_secret() {
     let Run::Command { argv, .. } = &loaded.workflow.lifecycle[0].run else { panic!("a command") };
     assert_eq!(argv[1], "s3cr3t-value");
     assert_eq!(loaded.workflow.expansions[0].name, "API_TOKEN");
-    assert!(!loaded.cards.secrets().redact("it is s3cr3t-value").contains("s3cr3t"));
+    assert!(!loaded.cards.redactor().redact("it is s3cr3t-value").contains("s3cr3t"));
     let rule = &loaded.workflow.handoffs[0];
     assert_eq!(rule.variables(), ["ready"], "a condition's variables are the chat's");
 }

@@ -126,22 +126,23 @@ impl Report {
     pub(super) fn record(&self, cx: TurnCx<'_>, end: &TurnEnd<'_>, now: Moment) -> Record {
         let begun = cx.carried::<Begun>().map(|begun| *begun).or_else(|| cx.carried_recorded());
         let outcome = self.has(Part::Outcome);
+        let clean = |text: &str| cx.redactor().redact(text).into_owned();
         Record {
             delivery: cx.delivery_id(),
             time: now,
             agent: cx.agent_name().to_owned(),
             run: cx.run_id(),
             outcome: outcome.then(|| end.outcome()),
-            error: end.error().filter(|_| outcome).map(ToString::to_string),
+            error: end.error().filter(|_| outcome).map(|error| clean(&error.to_string())),
             input: self.has(Part::Input).then(|| {
                 let earlier = begun.map_or(0, |begun| begun.messages);
                 let said = end.history().iter().skip(earlier).filter_map(|it| match it {
                     Message::User { text } => Some(text.as_str()),
                     _ => None,
                 });
-                said.last().map(str::to_owned)
+                said.last().map(&clean)
             }),
-            output: self.has(Part::Output).then(|| end.output().map(str::to_owned)),
+            output: self.has(Part::Output).then(|| end.output().map(&clean)),
             usage: end.usage(),
             has_usage: self.has(Part::Usage),
             has_cost: self.has(Part::Cost),

@@ -124,6 +124,8 @@ pub(super) struct Incoming {
     pub(super) log: Option<String>,
     /// Where it was printed.
     pub(super) stream: Option<String>,
+    /// A value that is a secret from now on.
+    pub(super) secret: Option<String>,
     pub(super) ask: Option<Value>,
     pub(super) step: Option<String>,
     #[serde(default, deserialize_with = "present")]
@@ -179,7 +181,7 @@ impl Incoming {
     /// Whether the call is over with this.
     pub(super) fn is_end(&self) -> bool {
         let is_news = self.shutdown || self.loads || self.began;
-        self.q.is_none() && self.log.is_none() && !is_news
+        self.q.is_none() && self.log.is_none() && self.secret.is_none() && !is_news
     }
 }
 

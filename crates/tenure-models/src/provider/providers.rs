@@ -165,6 +165,26 @@ impl Providers {
         names.filter(is_owner).map(str::to_owned).collect()
     }
 
+    /// Checks that the user's key of a provider may be sent to an address that a project names, in
+    /// whatever way: to the provider's own host, or to one that the user's own configuration chooses or
+    /// allows; and never by http beyond this machine.
+    pub fn check_key_target(&self, provider: &str, url: &str) -> Result<(), ProviderError> {
+        let url = url.split(['?', '#']).next().unwrap_or_default();
+        let address = Address::parse(provider, url, Authority::Project)?;
+        let known = known::find(provider);
+        let entry = spec::entry(provider, known, &self.0.config);
+        let chosen = entry.and_then(|entry| entry.base_url.as_ref());
+        let is_chosen = chosen.is_some_and(|(chosen, by)| {
+            *by == Authority::User
+                && Address::parse(provider, chosen, *by)
+                    .is_ok_and(|chosen| chosen.authority() == address.authority())
+        });
+        if is_chosen {
+            return address.is_safe_for_a_key(provider);
+        }
+        address.may_have_users_key(provider, known, entry)
+    }
+
     pub(super) fn timeouts(&self) -> Timeouts {
         self.0.config.timeouts
     }

@@ -124,6 +124,36 @@ fn a_user_may_choose_or_allow_a_host() {
 }
 
 #[test]
+fn a_key_goes_to_no_other_server_than_to_one_that_its_user_chose() {
+    let goes = |config: ProviderEntry, url: &str| {
+        with("openai", config).check_key_target("openai", url).map_err(|error| error.kind())
+    };
+    let plain = || ProviderEntry::default();
+    let allows = |host: &str| {
+        let mut entry = plain();
+        entry.allow_hosts = vec![host.to_owned()];
+        entry
+    };
+    assert_eq!(goes(plain(), "https://api.openai.com/mcp?x=1"), Ok(()));
+    assert_eq!(goes(allows("tools.example"), "https://tools.example/mcp"), Ok(()));
+    assert_eq!(goes(allows("127.0.0.1"), "http://127.0.0.1:9/mcp"), Ok(()));
+    let chosen = entry("https://mine.example/v1", Authority::User);
+    assert_eq!(goes(chosen, "https://mine.example/mcp"), Ok(()));
+    for (config, url) in [
+        (plain(), "https://tools.example/mcp"),
+        (plain(), "http://127.0.0.1:9/mcp"),
+        (plain(), "http://api.openai.com/mcp"),
+        (plain(), "https://api.openai.com.tools.example/mcp"),
+        (entry("https://theirs.example/v1", Authority::Project), "https://theirs.example/mcp"),
+        // Others can read it on the way, whoever allows it.
+        (allows("tools.example"), "http://tools.example/mcp"),
+        (entry("http://mine.example/v1", Authority::User), "http://mine.example/mcp"),
+    ] {
+        assert_eq!(goes(config, url), Err(Kind::HostNotAllowed), "{url}");
+    }
+}
+
+#[test]
 fn a_users_address_wins_over_a_projects() {
     let mut config = ProviderConfig::default();
     config.providers.insert("openai".to_owned(), entry("https://evil.example", Authority::Project));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::Agent;
 use tenure_core::engine::{Engine, NewRun, RunCx, RunInfo, RunQuery, RunStatus, Runnable, Started};
+use tenure_core::secret::Redactor;
 use tenure_core::{Error, Outcome, RunId};
 use tenure_models::Hanging;
 use tenure_store::{LocalEngine, Recovery, Store, Wish};
@@ -250,19 +251,8 @@ async fn no_more_runs_than_there_is_room_for_are_in_memory() {
 #[tokio::test]
 async fn a_secret_is_not_in_the_file() {
     const SECRET: &str = "sk-very-secret";
-    fn redact(value: &mut Value) -> bool {
-        match value {
-            Value::String(text) if text.contains(SECRET) => {
-                *text = text.replace(SECRET, "[secret]");
-                true
-            }
-            Value::Array(items) => items.iter_mut().map(redact).filter(|it| *it).count() > 0,
-            Value::Object(fields) => fields.values_mut().map(redact).filter(|it| *it).count() > 0,
-            _ => false,
-        }
-    }
     let (file, effects) = (File::new(), Effects::default());
-    let store = file.store().redact_with(Arc::new(redact));
+    let store = file.store().redact_with(&Redactor::of([SECRET]));
     let engine = LocalEngine::new(store.drive("a test").unwrap());
     let agent = Agent::builder("agent")
         .model(tenure_models::Passthrough::new())
@@ -272,7 +262,7 @@ async fn a_secret_is_not_in_the_file() {
     let id = run.id;
     engine.start(run).await.unwrap();
     let info = result(&engine, id).await;
-    assert!(info.output.is_some_and(|output| output.as_str().unwrap().contains("[secret]")));
+    assert!(info.output.is_some_and(|output| output.as_str().unwrap().contains("[redacted]")));
     engine.shutdown().await;
     drop(engine);
     for name in ["tenure.db", "tenure.db-wal"] {

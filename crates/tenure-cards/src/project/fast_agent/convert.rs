@@ -3,13 +3,13 @@
 //! The tables have the places of the YAML that they come from, so that whatever is wrong with them
 //! is shown in the file that people wrote.
 
-use crate::card::looks_secret;
 use crate::diagnostic::{Code, Diagnostic, Report, Severity};
 use crate::nearest::nearest;
 use crate::server::{Target, default_name, variables};
 use crate::source::{self, Key, Node, Source, Span, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
+use tenure_core::secret::is_secret_name;
 use tenure_models::provider::{ProviderConfig, Providers};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -39,7 +39,7 @@ pub(super) fn tree(source: &Arc<Source>, report: &mut Report) -> Option<(Node, A
 fn hide(node: &Node, source: &mut Arc<Source>) {
     for (key, value) in node.map().unwrap_or_default() {
         let holds_secrets = matches!(&*key.text, "headers" | "env" | "auth");
-        if holds_secrets || looks_secret(&key.text) {
+        if holds_secrets || is_secret_name(&key.text) {
             *source = Arc::new(source.hiding(value.span));
         } else {
             hide(value, source);

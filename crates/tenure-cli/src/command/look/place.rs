@@ -7,7 +7,6 @@ use crate::terminal::sink;
 use crate::terminal::text::for_shell;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tenure_cards::project::{CONFIG_FILE, Project};
 use tenure_core::RunId;
 use tenure_core::engine::{RunInfo, RunQuery, RunStatus};
@@ -51,7 +50,7 @@ impl Place {
             Err(error) if error.kind() == StoreErrorKind::Missing => return Err(none(&file, of)),
             Err(error) => return Err(error.into()),
         };
-        Ok(Self { store: store.redact_with(Arc::new(sink::redact)), root })
+        Ok(Self { store: store.redact_with(sink::redactor()), root })
     }
 
     /// The run of this id, of this beginning of one, or the newest.

@@ -3,7 +3,7 @@
 use super::super::asked::Asked;
 use super::Place;
 use crate::args::OfWorkflow;
-use crate::terminal::sink::{redact, shown as shown_text};
+use crate::terminal::sink::redactor;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,9 +67,11 @@ impl Recorded {
     /// A run that begins now. What is not written is not used either, so that every life has the
     /// same.
     pub(crate) fn now(mut asked: Asked) -> Self {
-        asked.message = asked.message.map(|message| shown_text(&message).into_owned());
+        if let Some(message) = &mut asked.message {
+            redactor().redact_recorded_text(message);
+        }
         for (_, value) in &mut asked.of_workflow.set {
-            redact(value);
+            redactor().redact_record(value);
         }
         // As exact as the record is: every life has the same.
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -91,7 +91,7 @@ impl Place {
             Durability::Relaxed => tenure_store::Durability::Relaxed,
             _ => tenure_store::Durability::Full,
         };
-        store.durability(durability).redact_with(std::sync::Arc::new(crate::terminal::sink::redact))
+        store.durability(durability).redact_with(crate::terminal::sink::redactor())
     }
 
     /// The project's own folder is for its owner, and for no repository: what people said is in it.

@@ -2,7 +2,6 @@
 
 use super::super::project::{complain_about, load_options, summary};
 use crate::terminal::print_plain;
-use crate::terminal::sink;
 use crate::trust::Item;
 use std::collections::HashSet;
 use std::path::Path;
@@ -21,8 +20,8 @@ impl OpenedWorkflow {
     pub(crate) fn at(path: &Path) -> Self {
         let began = Instant::now();
         let loaded = load(path, &load_options());
-        // Before anything of it is said.
-        sink::hide(&loaded.secrets());
+        // Its secrets are known before anything of it is said.
+        drop(loaded.redactor());
         Self { loaded, took: began.elapsed() }
     }
 

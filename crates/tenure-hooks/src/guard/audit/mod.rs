@@ -21,6 +21,7 @@ use tenure_core::hook::{
     AgentLifecycle, HookError, IntoRegistration, Point, Policy, Registration, hook,
 };
 use tenure_core::model::{ModelRequest, ModelResponse};
+use tenure_core::secret::Redactor;
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, NextModel, NextTool, blocking};
 use tenure_macros::lifecycle;
@@ -190,7 +191,9 @@ impl Audited {
             ("took_ms", ((took * 1e3).round() / 1e3).into()),
             ("attempts", next.attempts.into()),
         ];
-        if let Some(result) = next.result.and_then(|text| self.log.content.of_text(&text)) {
+        if let Some(result) =
+            next.result.and_then(|text| self.log.content.of_text(&text, &open.redactor))
+        {
             more.push(("result", result));
         }
         if let Some(usage) = next.usage {
@@ -213,6 +216,7 @@ struct Open {
     common: Arc<Fields>,
     started: Instant,
     resumed: bool,
+    redactor: Redactor,
 }
 
 /// How a call ended.
@@ -300,11 +304,16 @@ impl AgentLifecycle for Audited {
         common.push(("tool", request.name().into()));
         common.push(("call", request.id().into()));
         let common = Arc::new(common);
-        let arguments = self.log.content.of_arguments(&request.arguments);
+        let arguments = self.log.content.of_arguments(&request.arguments, cx.redactor());
         let line = begun(&common, arguments.map(|it| ("arguments", it)));
         cx.step("begun", self.write(&cx, line)).await?;
 
-        let open = Open { common, started: Instant::now(), resumed: cx.resumed() };
+        let open = Open {
+            common,
+            started: Instant::now(),
+            resumed: cx.resumed(),
+            redactor: cx.redactor().clone(),
+        };
         // A recorded run that is dropped goes on later.
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
@@ -345,11 +354,19 @@ impl AgentLifecycle for Audited {
         common.push(("model", model.into()));
         common.push(("messages", request.messages.len().into()));
         let common = Arc::new(common);
-        let asked = request.messages.last().and_then(|last| self.log.content.of_text(last.text()));
+        let asked = request
+            .messages
+            .last()
+            .and_then(|last| self.log.content.of_text(last.text(), cx.redactor()));
         let line = begun(&common, asked.map(|it| ("asked", it)));
         cx.step("begun", self.write(&cx, line)).await?;
 
-        let open = Open { common, started: Instant::now(), resumed: cx.resumed() };
+        let open = Open {
+            common,
+            started: Instant::now(),
+            resumed: cx.resumed(),
+            redactor: cx.redactor().clone(),
+        };
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
         let result = next.call(request).await;

@@ -4,6 +4,7 @@ use super::personal::{self, Found};
 use super::secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tenure_core::secret::Shape;
 
 /// Something that is looked for in texts.
 #[derive(
@@ -94,10 +95,10 @@ impl Detector {
             Self::Phone => personal::phones(bytes, from, found),
             Self::Iban => personal::ibans(bytes, from, found),
             Self::UsSsn => personal::us_ssns(bytes, from, found),
-            Self::ApiKey => secret::api_keys(bytes, from, found),
-            Self::Jwt => secret::jwts(bytes, from, found),
+            Self::ApiKey => Shape::ApiKey.find(text, from, found),
+            Self::Jwt => Shape::Jwt.find(text, from, found),
             Self::PrivateKey => secret::private_keys(text, from, found),
-            Self::BearerToken => secret::bearer_tokens(bytes, from, found),
+            Self::BearerToken => Shape::BearerToken.find(text, from, found),
             Self::Password => secret::passwords(bytes, from, found),
         }
     }

@@ -3,6 +3,7 @@
 mod detector;
 mod fold;
 pub(super) mod leaves;
+mod marks;
 mod options;
 mod personal;
 mod quick;
@@ -29,6 +30,7 @@ use tenure_core::hook::{
     Registration, hook,
 };
 use tenure_core::model::ModelResponse;
+use tenure_core::secret::PassScope;
 use tenure_core::tool::{ToolOutput, ToolRequest};
 use tenure_core::{Error, NextTool};
 use tenure_macros::lifecycle;
@@ -69,6 +71,7 @@ pub struct Pii {
     output: bool,
     tool_results: bool,
     except_tools: Vec<String>,
+    record: bool,
 }
 
 impl Default for Pii {
@@ -83,6 +86,7 @@ impl Default for Pii {
             output: true,
             tool_results: true,
             except_tools: Vec::new(),
+            record: true,
         }
     }
 }
@@ -164,6 +168,30 @@ impl Pii {
         self
     }
 
+    /// Whether what is found is also taken out of the record of a run, of logs, of events and of whatever
+    /// else is shown or exported: it is, unless this says otherwise. Where this guard leaves a place or a
+    /// tool alone, the record keeps what the agent goes on using.
+    pub fn record(mut self, is_redacted: bool) -> Self {
+        self.record = is_redacted;
+        self
+    }
+
+    /// Guards that look for the same are one to a project's sinks.
+    fn pass_name(&self) -> String {
+        let patterns: Vec<_> = self.patterns.iter().map(|(own, how)| (&*own.name, how)).collect();
+        format!("{self:?} {patterns:?} {:?}", self.scope())
+    }
+
+    /// Which sinks are kept free of what is found.
+    fn scope(&self) -> PassScope {
+        let is_everywhere = self.input && self.output && self.tool_results;
+        if is_everywhere && self.except_tools.is_empty() {
+            PassScope::Recorded
+        } else {
+            PassScope::Shown
+        }
+    }
+
     fn scanner(&self) -> Scanner {
         let known = self.detectors.iter().map(|detector| Rule {
             source: Source::Known(*detector),
@@ -200,9 +228,10 @@ impl IntoRegistration for Pii {
             points = points.with(point);
         }
         let scanner = Arc::new(self.scanner());
+        let covers = self.record.then(|| (self.pass_name(), self.scope(), scanner.clone()));
         let filter = self.output.then(|| stream::Filter(scanner.clone()));
         // What is sanitised is what is really said; and nothing goes to another agent unseen.
-        let registration = hook(Guard { scanner, options: self })
+        let mut registration = hook(Guard { scanner, options: self })
             .named("pii")
             .kind("pii")
             .policy(Policy::Deny)
@@ -211,6 +240,10 @@ impl IntoRegistration for Pii {
             .inside("sanitise")
             .inside("validate")
             .outside("route");
+        if let Some((name, scope, scanner)) = covers {
+            registration =
+                registration.redacts(name, scope, move |text, scope| scanner.cover(text, scope));
+        }
         match filter {
             Some(filter) => registration.filters_text(filter),
             None => registration.keeps_text(),

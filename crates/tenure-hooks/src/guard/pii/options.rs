@@ -28,6 +28,21 @@ pub(in crate::guard) struct PiiOptions {
     except_tools: Vec<String>,
     /// What is hashed together with each value, so that nobody can find one by trying.
     salt: String,
+    /// What the record of a run, logs, events and exports have of what is found: `redact` takes it out
+    /// there too; `keep` leaves it in clear. Where `apply_to` or `except_tools` leave something to the
+    /// agent, its record keeps that.
+    record: InRecord,
+}
+
+/// What becomes of what is found in what is stored, shown and exported.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum InRecord {
+    /// It is taken out.
+    #[default]
+    Redact,
+    /// It stays in clear.
+    Keep,
 }
 
 /// A pattern of somebody's own.
@@ -64,6 +79,7 @@ impl Default for PiiOptions {
             apply_to: vec![Place::Input, Place::Output, Place::ToolResults],
             except_tools: Vec::new(),
             salt: String::new(),
+            record: InRecord::default(),
         }
     }
 }
@@ -125,6 +141,7 @@ impl Options for PiiOptions {
             makings.warn("salt", message.to_owned());
         }
         pii.except_tools = self.except_tools;
+        pii.record = self.record == InRecord::Redact;
         Ok(pii.into_registration())
     }
 }

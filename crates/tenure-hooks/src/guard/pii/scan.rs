@@ -3,6 +3,7 @@
 use super::detector::{Detector, Strategy};
 use super::fold::{Folded, folds, plain};
 use super::leaves::{self, Quiet};
+use super::marks;
 use super::quick::Made;
 use super::secret::{self, REACH};
 use super::trace::Trace;
@@ -181,6 +182,21 @@ impl Scanner {
 
     /// The text as it may go on; `None` if that is as it is.
     pub(super) fn clean(&self, text: &str, counts: &mut Counts) -> Result<Option<String>, Blocked> {
+        if let Some(found) = self.unmarked(text) {
+            for rule in found.rules {
+                if rule.strategy == Strategy::Block {
+                    return Err(Blocked(rule.name().to_owned()));
+                }
+                *counts.entry(rule.name().to_owned()).or_default() += 1;
+            }
+            // Whoever wrote the marks, what they stand for is looked at like any other text; but once,
+            // since marks may be written within marks.
+            return Ok(Some(self.cleaned(&found.text, counts)?.unwrap_or(found.text)));
+        }
+        self.cleaned(text, counts)
+    }
+
+    fn cleaned(&self, text: &str, counts: &mut Counts) -> Result<Option<String>, Blocked> {
         let hits = self.all(text);
         if hits.is_empty() {
             return Ok(None);
@@ -304,6 +320,9 @@ impl Scanner {
 
 impl Quiet for Scanner {
     fn is_quiet(&self, text: &str) -> bool {
+        if marks::has_any(text) {
+            return false;
+        }
         let made = Made::of(text.as_bytes());
         self.rules.iter().all(|rule| match &rule.source {
             Source::Known(detector) => !made.may_have(*detector),

@@ -1,6 +1,7 @@
-//! What opens something: keys, tokens and passwords.
+//! Passwords by the names that they are given, and private keys. Other keys and tokens have a
+//! [`Shape`](tenure_core::secret::Shape).
 
-use super::personal::{Found, at, before, joins};
+use super::personal::{Found, at, before};
 
 /// The most bytes of a value that are looked at to say whether it is a password. If it is, all of it
 /// is.
@@ -16,117 +17,6 @@ fn in_token(byte: u8) -> bool {
 fn run(text: &[u8], start: usize, fits: impl Fn(u8) -> bool) -> usize {
     let rest = &text[start.min(text.len())..];
     rest.iter().take_while(|byte| fits(**byte)).count()
-}
-
-fn has_digit(text: &[u8]) -> bool {
-    text.iter().any(u8::is_ascii_digit)
-}
-
-/// How the keys of well-known services begin, and the least that follows.
-const PREFIXES: [(&str, usize); 26] = [
-    ("sk-", 20),
-    ("sk_live_", 16),
-    ("sk_test_", 16),
-    ("rk_live_", 16),
-    ("rk_test_", 16),
-    ("pk_live_", 16),
-    ("whsec_", 16),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("AIza", 30),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghu_", 20),
-    ("ghs_", 20),
-    ("ghr_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 20),
-    ("xoxb-", 10),
-    ("xoxp-", 10),
-    ("xoxa-", 10),
-    ("xoxr-", 10),
-    ("xoxs-", 10),
-    ("xapp-", 10),
-    ("npm_", 30),
-    ("hf_", 30),
-    ("dop_v1_", 30),
-];
-
-/// Calls `each` with every stretch of bytes that tokens are made of.
-fn stretches(text: &[u8], from: usize, mut each: impl FnMut(usize, usize)) {
-    let mut here = from;
-    while here < text.len() {
-        let length = text[here..].iter().take_while(|byte| in_token(**byte)).count();
-        if length > 0 {
-            each(here, here + length);
-        }
-        here += length + 1;
-    }
-}
-
-pub(super) fn api_keys(text: &[u8], from: usize, found: Found<'_>) {
-    stretches(text, from, |begin, end| {
-        // From the back, so that the next digit is known at every place.
-        let mut digit = usize::MAX;
-        for start in (begin..end).rev() {
-            if text[start].is_ascii_digit() {
-                digit = start;
-            }
-            if !text[start].is_ascii_alphabetic() || joins(before(text, start)) {
-                continue;
-            }
-            let here = &text[start..end];
-            let known = PREFIXES.iter().find(|(prefix, _)| here.starts_with(prefix.as_bytes()));
-            if known.is_some_and(|(prefix, least)| end - start >= prefix.len() + least)
-                && digit < end
-            {
-                found(start, end);
-            }
-        }
-    });
-}
-
-pub(super) fn jwts(text: &[u8], from: usize, found: Found<'_>) {
-    stretches(text, from, |begin, end| {
-        if at(text, end) != b'.' {
-            return;
-        }
-        for start in begin..end.saturating_sub(9) {
-            if !text[start..].starts_with(b"eyJ") || joins(before(text, start)) {
-                continue;
-            }
-            // Signed ones have three parts, encrypted ones five.
-            let (mut last, mut parts) = (end, 1);
-            while parts < 5 && at(text, last) == b'.' && in_token(at(text, last + 1)) {
-                last += 1 + run(text, last + 1, in_token);
-                parts += 1;
-            }
-            if parts > 1 {
-                found(start, last);
-                return;
-            }
-        }
-    });
-}
-
-/// What follows the word for how somebody shows who he is.
-pub(super) fn bearer_tokens(text: &[u8], from: usize, found: Found<'_>) {
-    let in_token = |byte: u8| in_token(byte) || b"._~+/=".contains(&byte);
-    for word in [b"bearer".as_slice(), b"basic"] {
-        for start in from.saturating_sub(REACH)..text.len().saturating_sub(word.len()) {
-            let end = start + word.len();
-            let is_it = text[start..end].eq_ignore_ascii_case(word);
-            if !is_it || joins(before(text, start)) {
-                continue;
-            }
-            let blanks = text[end..].iter().take(3).take_while(|it| matches!(it, b' ' | b'\t'));
-            let value = end + blanks.count();
-            let length = run(text, value, in_token);
-            if value > end && value >= from && length >= 16 && has_digit(&text[value..][..length]) {
-                found(value, value + length);
-            }
-        }
-    }
 }
 
 /// Whether something of this name holds a password.

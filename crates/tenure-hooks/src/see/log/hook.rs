@@ -3,6 +3,7 @@
 use super::super::seen::{failure, model_name, status};
 use super::line::{End, Event, Failure, Line, Lines};
 use super::{Center, Level};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use tenure_core::context::{Cx, InstanceCx, ToolCx, TurnCx};
@@ -59,12 +60,12 @@ impl AgentLifecycle for Write {
         let outcome = end.outcome();
         let took = cx.carried::<Began>().map(|began| at.saturating_duration_since(began.0));
         let (usage, steps) = (end.usage(), cx.step_number());
-        let error = end.error().map(|error| self.failed(error));
-        let told = self.content.zip(end.output());
+        let error = end.error().map(|error| self.failed(&cx, error));
+        let told = self.content.zip(end.output()).map(|(most, text)| (most, clean(&cx, text)));
         let heading = Heading { at, level: level(outcome), run: Some(cx.run_id()) };
         self.line(heading, &cx, |lines| {
             let failure = error.as_ref().map(|error| lines.failure(error));
-            let output = told.map(|(most, output)| lines.texts.keep_bounded(output, most));
+            let output = told.map(|(most, output)| lines.texts.keep_bounded(&output, most));
             Event::TurnEnded { outcome, took, steps, end: End { usage, failure, output } }
         });
         Ok(After::Done)
@@ -81,12 +82,13 @@ impl AgentLifecycle for Write {
         let heading = Heading { at: began, level: Level::Info, run };
         let (name, messages) = (model_name(&cx, request), request.messages.len());
         // The newest message, as guards have left it.
-        let told = self.content.and_then(|most| Some((most, request.messages.last()?.text())));
+        let told = self.content.zip(request.messages.last());
+        let told = told.map(|(most, last)| (most, clean(&cx, last.text())));
         self.line(heading, &cx, |lines| Event::ModelStarted {
             model: lines.texts.keep(name),
             step,
             messages,
-            input: told.map(|(most, text)| lines.texts.keep_bounded(text, most)),
+            input: told.map(|(most, text)| lines.texts.keep_bounded(&text, most)),
         });
         let result = next.call(request).await;
         let at = Instant::now();
@@ -94,7 +96,7 @@ impl AgentLifecycle for Write {
         let outcome = result.as_ref().map_or_else(Error::outcome, |_| Outcome::Ok);
         let ended = match &result {
             Ok(response) => Ok((response.usage, response.calls.len())),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failed(&cx, error)),
         };
         let name = model_name(&cx, request);
         self.line(Heading { at, level: level(outcome), run }, &cx, |lines| {
@@ -113,7 +115,9 @@ impl AgentLifecycle for Write {
     ) -> Result<ToolOutput, HookError> {
         let run = cx.run_id();
         let began = Instant::now();
-        let told = self.content.map(|most| (most, request.arguments.to_string()));
+        let told = self
+            .content
+            .map(|most| (most, clean(&cx, &request.arguments.to_string()).into_owned()));
         self.line(Heading { at: began, level: Level::Info, run }, &cx, |lines| {
             let (tool, call) = (lines.texts.keep(request.name()), lines.texts.keep(request.id()));
             let arguments = told.map(|(most, text)| lines.texts.keep_bounded(&text, most));
@@ -124,13 +128,21 @@ impl AgentLifecycle for Write {
         let took = at.saturating_duration_since(began);
         let is_ok = matches!(&result, Ok(output) if output.status == ToolStatus::Ok);
         let level = if is_ok { Level::Info } else { Level::Warn };
-        let ended = result.as_ref().map_err(|error| self.failed(error));
+        let told = |output: &ToolOutput| {
+            let most = self.content?;
+            Some((most, clean(&cx, &output.content).into_owned()))
+        };
+        let ended = match &result {
+            Ok(output) => Ok((status(output.status), told(output))),
+            Err(error) => Err(self.failed(&cx, error)),
+        };
         self.line(Heading { at, level, run }, &cx, |lines| {
             let (tool, call) = (lines.texts.keep(request.name()), lines.texts.keep(request.id()));
             let end = match ended {
-                Ok(output) => {
-                    let keep = |most| lines.texts.keep_bounded(&output.content, most);
-                    Ok((status(output.status), self.content.map(keep)))
+                Ok((status, told)) => {
+                    let keep =
+                        |(most, text): (usize, String)| lines.texts.keep_bounded(&text, most);
+                    Ok((status, told.map(keep)))
                 }
                 Err(error) => Err(lines.failure(&error)),
             };
@@ -175,10 +187,16 @@ impl Write {
         });
     }
 
-    fn failed(&self, error: &Error) -> Failed {
-        let reason = self.content.map(|most| (most, error.to_string()));
+    fn failed(&self, cx: &Cx<'_>, error: &Error) -> Failed {
+        let said = || clean(cx, &error.to_string()).into_owned();
+        let reason = self.content.map(|most| (most, said()));
         Failed { kind: failure(error), reason }
     }
+}
+
+/// A text as it may be told. It is cut later: half of a secret is not known for one.
+fn clean<'t>(cx: &Cx<'_>, text: &'t str) -> Cow<'t, str> {
+    cx.redactor().redact(text)
 }
 
 fn level(outcome: Outcome) -> Level {

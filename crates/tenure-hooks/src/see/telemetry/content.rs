@@ -4,17 +4,32 @@ use super::super::seen::bounded;
 use serde_json::{Value, json};
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::{Messages, ModelResponse, StopReason};
+use tenure_core::secret::Redactor;
+
+/// Texts without their secrets, and of bounded size.
+#[derive(Clone, Copy)]
+pub(super) struct Clean<'a> {
+    pub(super) redactor: &'a Redactor,
+    pub(super) most: usize,
+}
+
+impl Clean<'_> {
+    /// Returns a text as it may be exported. Secrets are taken out first: half of one is not known.
+    pub(super) fn text(&self, text: &str) -> String {
+        bounded(&self.redactor.redact(text), self.most)
+    }
+}
 
 /// The conversation that a model gets, newest messages first to be kept.
-pub(super) fn input(messages: &Messages, most: usize) -> String {
+pub(super) fn input(messages: &Messages, clean: &Clean<'_>) -> String {
     let mut kept: Vec<Value> = Vec::new();
-    let mut left = most;
+    let mut left = clean.most;
     let all: Vec<&Message> = messages.iter().collect();
     for message in all.into_iter().rev() {
         if left == 0 {
             break;
         }
-        let (value, size) = one(message, left);
+        let (value, size) = one(message, &Clean { most: left, ..*clean });
         left = left.saturating_sub(size);
         kept.push(value);
     }
@@ -23,50 +38,51 @@ pub(super) fn input(messages: &Messages, most: usize) -> String {
 }
 
 /// What a model said.
-pub(super) fn output(response: &ModelResponse, most: usize) -> String {
-    let (mut message, _) = said("assistant", &response.text, &response.calls, most);
+pub(super) fn output(response: &ModelResponse, clean: &Clean<'_>) -> String {
+    let (mut message, _) = said("assistant", &response.text, &response.calls, clean);
     message["finish_reason"] = finish_reason(response.stop).into();
     json!([message]).to_string()
 }
 
 /// What an agent answered.
-pub(super) fn answer(text: &str, most: usize) -> String {
-    let (mut message, _) = said("assistant", text, &[], most);
+pub(super) fn answer(text: &str, clean: &Clean<'_>) -> String {
+    let (mut message, _) = said("assistant", text, &[], clean);
     message["finish_reason"] = "stop".into();
     json!([message]).to_string()
 }
 
 /// A system instruction.
-pub(super) fn instruction(text: &str, most: usize) -> String {
-    json!([{ "type": "text", "content": bounded(text, most) }]).to_string()
+pub(super) fn instruction(text: &str, clean: &Clean<'_>) -> String {
+    json!([{ "type": "text", "content": clean.text(text) }]).to_string()
 }
 
-fn one(message: &Message, most: usize) -> (Value, usize) {
+fn one(message: &Message, clean: &Clean<'_>) -> (Value, usize) {
     match message {
-        Message::System { text } => said("system", text, &[], most),
-        Message::User { text } => said("user", text, &[], most),
-        Message::Assistant { text, calls } => said("assistant", text, calls, most),
+        Message::System { text } => said("system", text, &[], clean),
+        Message::User { text } => said("user", text, &[], clean),
+        Message::Assistant { text, calls } => said("assistant", text, calls, clean),
         Message::Tool(result) => {
-            let response = bounded(&result.content, most);
+            let response = clean.text(&result.content);
             let size = response.len();
             let part =
                 json!({ "type": "tool_call_response", "id": result.call_id, "response": response });
             (json!({ "role": "tool", "parts": [part] }), size)
         }
-        other => said("other", other.text(), &[], most),
+        other => said("other", other.text(), &[], clean),
     }
 }
 
-fn said(role: &str, text: &str, calls: &[ToolCall], most: usize) -> (Value, usize) {
+fn said(role: &str, text: &str, calls: &[ToolCall], clean: &Clean<'_>) -> (Value, usize) {
     let mut parts = Vec::new();
     let mut size = 0;
     if !text.is_empty() {
-        let content = bounded(text, most);
+        let content = clean.text(text);
         size += content.len();
         parts.push(json!({ "type": "text", "content": content }));
     }
     for call in calls {
-        let arguments = bounded(&call.arguments, most.saturating_sub(size));
+        let rest = Clean { most: clean.most.saturating_sub(size), ..*clean };
+        let arguments = rest.text(&call.arguments);
         size += arguments.len();
         let (id, name) = (&call.id, &call.name);
         parts.push(json!({ "type": "tool_call", "id": id, "name": name, "arguments": arguments }));
@@ -88,11 +104,16 @@ pub(super) fn finish_reason(stop: StopReason) -> &'static str {
 mod tests {
     use super::*;
 
+    fn clean(redactor: &Redactor, most: usize) -> Clean<'_> {
+        Clean { redactor, most }
+    }
+
     #[test]
     fn the_newest_messages_are_kept_within_the_bound() {
+        let redactor = Redactor::new();
         let old = Message::user("o".repeat(400));
         let messages = Messages::from(vec![old, Message::assistant("fine"), Message::user("new")]);
-        let text = input(&messages, 100);
+        let text = input(&messages, &clean(&redactor, 100));
         let value: Value = serde_json::from_str(&text).unwrap();
         let last = &value[2];
         assert_eq!(
@@ -100,15 +121,17 @@ mod tests {
             &json!({ "role": "user", "parts": [{ "type": "text", "content": "new" }] })
         );
         assert!(text.len() < 500, "{}", text.len());
-        let none = input(&messages, 3);
+        let none = input(&messages, &clean(&redactor, 3));
         assert_eq!(serde_json::from_str::<Vec<Value>>(&none).unwrap().len(), 1);
     }
 
     #[test]
     fn tool_calls_and_their_results_are_parts() {
+        let redactor = Redactor::new();
         let calls = vec![ToolCall::new("c1", "search", r#"{"q":"x"}"#)];
         let response = ModelResponse::calls(calls);
-        let value: Value = serde_json::from_str(&output(&response, 1000)).unwrap();
+        let value: Value =
+            serde_json::from_str(&output(&response, &clean(&redactor, 1000))).unwrap();
         let part = json!({
             "type": "tool_call", "id": "c1", "name": "search", "arguments": "{\"q\":\"x\"}",
         });

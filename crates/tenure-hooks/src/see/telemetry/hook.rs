@@ -1,8 +1,8 @@
 //! The points at which spans begin and end.
 
-use super::super::seen::{bounded, failure, model_name, status};
+use super::super::seen::{failure, model_name, status};
 use super::calls::{Call, Called, Chosen, Ended, Said, conversation};
-use super::content;
+use super::content::{self, Clean};
 use super::events::handler;
 use super::ids::{WITHIN, Within};
 use super::names::{CONVERSATION, OPERATION, WORKFLOW};
@@ -16,7 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tenure_core::chat::ChatEnd;
-use tenure_core::context::{ChatCx, InstanceCx, ToolCx, TurnCx};
+use tenure_core::context::{ChatCx, Cx, InstanceCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::event::LogStream;
 use tenure_core::hook::{After, AgentLifecycle, Flow, HookError};
@@ -77,7 +77,7 @@ impl AgentLifecycle for Watch {
         let name = cx.variables().get("workflow_name");
         let Some(name) = name.as_ref().and_then(|name| name.as_str()) else { return Ok(()) };
         let not_ok = (!end.outcome.is_ok()).then_some(end.outcome.as_str());
-        let error = not_ok.map(|kind| self.failed(end.error.as_ref(), kind));
+        let error = not_ok.map(|kind| self.failed(&cx, end.error.as_ref(), kind));
         let attributes = vec![
             KeyValue::new(OPERATION, "invoke_workflow"),
             KeyValue::new(CONVERSATION, id.to_owned()),
@@ -102,15 +102,15 @@ impl AgentLifecycle for Watch {
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         let Some(pipe) = self.live.pipe() else { return Ok(After::Done) };
         let not_ok = (!end.outcome().is_ok()).then_some(end.outcome().as_str());
-        let error = not_ok.map(|kind| self.failed(end.error(), kind));
+        let error = not_ok.map(|kind| self.failed(&cx, end.error(), kind));
         let models = u64::try_from(cx.step_number()).unwrap_or(u64::MAX);
-        let told = self.config.content.zip(end.output());
+        let told = self.clean(&cx).zip(end.output());
         let said = TurnSaid {
             outcome: end.outcome(),
             usage: end.usage(),
             resumed: cx.resumed(),
             conversation: conversation(&cx).map(str::to_owned),
-            output: told.map(|(most, output)| content::answer(output, most)),
+            output: told.map(|(clean, output)| content::answer(output, &clean)),
         };
         pipe.ended(cx.run_id(), models, error, said);
         Ok(After::Done)
@@ -140,12 +140,12 @@ impl AgentLifecycle for Watch {
         let response = match result {
             Ok(response) => response,
             Err(error) => {
-                let failed = Some(self.failed(Some(&error), failure(&error)));
+                let failed = Some(self.failed(&cx, Some(&error), failure(&error)));
                 call.end(Ended { error: failed, ..Ended::default() });
                 return Err(error.into());
             }
         };
-        let told = self.config.content.filter(|_| call.place.sampled);
+        let told = self.clean(&cx).filter(|_| call.place.sampled);
         // Somebody further in may have had another model answer.
         let answer = Some(Said {
             model: model_name(&cx, request),
@@ -153,7 +153,7 @@ impl AgentLifecycle for Watch {
             stop: response.stop,
             usage: response.usage,
             first,
-            output: told.map(|most| content::output(&response, most)),
+            output: told.map(|clean| content::output(&response, &clean)),
         });
         call.end(Ended { answer, ..Ended::default() });
         Ok(response)
@@ -172,14 +172,14 @@ impl AgentLifecycle for Watch {
         let mut ended = Ended::default();
         match &result {
             Ok(output) => {
-                let told = self.config.content.filter(|_| call.place.sampled);
-                ended.result = told.map(|most| bounded(&output.content, most));
+                let told = self.clean(&cx).filter(|_| call.place.sampled);
+                ended.result = told.map(|clean| clean.text(&output.content));
                 if output.status != ToolStatus::Ok {
                     let kind = status(output.status);
                     ended.error = Some(Failed { kind, words: String::new() });
                 }
             }
-            Err(error) => ended.error = Some(self.failed(Some(error), failure(error))),
+            Err(error) => ended.error = Some(self.failed(&cx, Some(error), failure(error))),
         }
         call.end(ended);
         Ok(result?)
@@ -187,11 +187,17 @@ impl AgentLifecycle for Watch {
 }
 
 impl Watch {
+    /// Makes texts such as they may be exported, if they may be at all.
+    fn clean<'a>(&self, cx: &Cx<'a>) -> Option<Clean<'a>> {
+        let most = self.config.content?;
+        Some(Clean { redactor: cx.redactor(), most })
+    }
+
     /// Why something failed: in one word, and in as many as there are if content may be told.
-    fn failed(&self, error: Option<&Error>, otherwise: &'static str) -> Failed {
+    fn failed(&self, cx: &Cx<'_>, error: Option<&Error>, otherwise: &'static str) -> Failed {
         let kind = error.filter(|error| error.model_error().is_some()).map_or(otherwise, failure);
-        let told = self.config.content.zip(error);
-        let words = told.map(|(most, error)| bounded(&error.to_string(), most));
+        let told = self.clean(cx).zip(error);
+        let words = told.map(|(clean, error)| clean.text(&error.to_string()));
         Failed { kind, words: words.unwrap_or_default() }
     }
 
@@ -208,11 +214,11 @@ impl Watch {
             resumed: cx.resumed(),
             ..Asked::default()
         };
-        if let Some(most) = self.config.content.filter(|_| place.sampled) {
+        if let Some(clean) = self.clean(cx).filter(|_| place.sampled) {
             let instruction = request.instruction.as_ref();
             asked.content = Some(Box::new(AskedContent {
-                messages: content::input(&request.messages, most),
-                instruction: instruction.map(|text| content::instruction(text, most)),
+                messages: content::input(&request.messages, &clean),
+                instruction: instruction.map(|text| content::instruction(text, &clean)),
             }));
         }
         let (model, wanted) = (Chosen::of(cx, request), params.model.clone());
@@ -229,11 +235,11 @@ impl Watch {
         });
         let parent = of_turn.or_else(|| pipe.place_of(None, instance));
         let place = pipe.place(cx, run, parent);
-        let told = self.config.content.filter(|_| place.sampled);
+        let told = self.clean(cx).filter(|_| place.sampled);
         let called = Called::Tool {
             call: &cx.batch()[cx.index()],
             description: cx.tool().map_or("", |spec| &*spec.description),
-            arguments: told.map(|most| bounded(&request.arguments.to_string(), most)),
+            arguments: told.map(|clean| clean.text(&request.arguments.to_string())),
         };
         Call::new(pipe, **cx, called, (place, parent))
     }

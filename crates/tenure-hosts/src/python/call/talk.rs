@@ -57,6 +57,10 @@ impl<'a> Talk<'a> {
             site.cx().log(self.call.hook, stream, &line);
             return None;
         }
+        if let Some(value) = frame.secret {
+            site.cx().secret(&value);
+            return None;
+        }
         if frame.shutdown {
             site.cx().request_shutdown();
             return None;

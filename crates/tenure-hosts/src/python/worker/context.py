@@ -245,6 +245,12 @@ class Context:
         for line in str(text).splitlines():
             self._lane.pipe.send({"id": self._id, "log": line[:MOST_LINE], "stream": "host"})
 
+    def secret(self, value: str) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"a secret is a text, not {type(value).__name__}")
+        self._lane.pipe.send({"id": self._id, "secret": value})
+        return value
+
     # What a hook says beside what it returns.
 
     def _is_untouched(self) -> bool:
