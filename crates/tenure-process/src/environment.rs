@@ -1,6 +1,8 @@
 //! What a process gets to see of our environment.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use tenure_sandbox::{Confinement, Network};
 
 /// The names that every process gets.
 const ALLOWED: [&str; 14] = [
@@ -20,11 +22,13 @@ const ALLOWED: [&str; 14] = [
     "TMP",
 ];
 
-/// The environment of a process: an allow-list, what the project passes, and what is set.
+/// The environment of a process: an allow-list, what the project passes, and what is set; and the rules that it runs
+/// under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     passed: Vec<String>,
     set: Vec<(String, String)>,
+    sandbox: Option<Arc<Confinement>>,
 }
 
 impl Environment {
@@ -45,6 +49,36 @@ impl Environment {
     pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.set.push((name.into(), value.into()));
         self
+    }
+
+    /// Confines whatever runs in it, by these rules.
+    #[must_use]
+    pub fn confined(mut self, rules: Confinement) -> Self {
+        self.sandbox = Some(Arc::new(rules));
+        self
+    }
+
+    /// Has processes run unconfined.
+    #[must_use]
+    pub fn unconfined(mut self) -> Self {
+        self.sandbox = None;
+        self
+    }
+
+    /// This environment for commands that a model writes: a network that is not granted is none.
+    #[must_use]
+    pub fn for_model(mut self) -> Self {
+        if let Some(rules) = &mut self.sandbox
+            && rules.network == Network::Users
+        {
+            Arc::make_mut(rules).network = Network::None;
+        }
+        self
+    }
+
+    /// The rules that processes run under.
+    pub fn sandbox(&self) -> Option<&Confinement> {
+        self.sandbox.as_deref()
     }
 
     /// The variables, with their values as they are now. Of the `PATH` only absolute folders are

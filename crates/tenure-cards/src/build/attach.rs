@@ -216,6 +216,7 @@ impl Entries {
                 retries: entry.retries,
                 description: entry.description,
                 writes: Vec::new(),
+                sandbox: None,
             });
         }
         for tool in attached.tools {

@@ -5,6 +5,7 @@ use super::reader::Settings;
 use super::store::{self, StoreSettings};
 use super::{databases, servers, shown};
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::sandbox::{self, SandboxSettings};
 use crate::server::Server;
 use crate::source::{self, Source, Span};
 use std::collections::BTreeMap;
@@ -57,6 +58,13 @@ use toml::de::DeTable;
 /// on_start = "keep"             # runs that did not finish; also: resume, abandon
 /// on_message = "refuse"         # a message to a run that waits for a person; also: cancel
 /// durability = "full"           # also: relaxed
+///
+/// [sandbox]                     # what processes of hooks, tools and servers may do
+/// preset = "workspace-write"    # also: read-only, full
+/// network = true                # also for a shell that a model drives
+/// write = ["~/.npm"]            # folders that they may write beside the project
+/// processes = 512               # the most processes of each
+/// memory_mib = 8192             # the most memory of each process
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -89,6 +97,8 @@ pub struct ProjectConfig {
     pub context: ContextSettings,
     /// `store`: where runs are recorded.
     pub store: StoreSettings,
+    /// `sandbox`: the confinement of every process that the project has started.
+    pub sandbox: SandboxSettings,
 }
 
 /// What `[context]` of `tenure.toml` says.
@@ -118,6 +128,7 @@ const TABLES: &[&str] = &[
     databases::DATABASES,
     databases::CONTEXT,
     store::STORE,
+    sandbox::SANDBOX,
     models::DEFAULT_MODEL,
     models::PROVIDERS,
     models::ALIASES,
@@ -202,5 +213,6 @@ pub(super) fn parse(
     config.databases = databases::read(&mut reader, root, folder);
     config.context = databases::read_context(&mut reader, root, folder);
     config.store = store::read(&mut reader, root, folder);
+    config.sandbox = sandbox::read(&mut reader, root);
     config
 }
