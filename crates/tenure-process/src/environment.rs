@@ -28,6 +28,8 @@ const ALLOWED: [&str; 14] = [
 pub struct Environment {
     passed: Vec<String>,
     set: Vec<(String, String)>,
+    /// The variables that no confined process sees.
+    withheld: Vec<String>,
     sandbox: Option<Arc<Confinement>>,
 }
 
@@ -58,9 +60,17 @@ impl Environment {
         self
     }
 
+    /// Withholds variables of ours from confined processes, whatever is passed on.
+    #[must_use]
+    pub fn withholding(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.withheld.extend(names);
+        self
+    }
+
     /// Has processes run unconfined.
     #[must_use]
     pub fn unconfined(mut self) -> Self {
+        self.withheld.clear();
         self.sandbox = None;
         self
     }
@@ -85,6 +95,9 @@ impl Environment {
     /// passed on: a relative one would mean something inside the project.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let allowed = |name: &str| {
+            if self.withheld.iter().any(|it| it == name) {
+                return false;
+            }
             ALLOWED.contains(&name)
                 || name.starts_with("LC_")
                 || self.passed.iter().any(|it| it == name)

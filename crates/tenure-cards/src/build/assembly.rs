@@ -44,8 +44,8 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<Arc<dyn Cache>>,
     /// What the hooks of all agents share.
     pub(crate) shared: Shared,
-    /// Files that decide over processes beside the cards, as a workflow's do.
-    pub(crate) guarding: Vec<PathBuf>,
+    /// Lists the files that decide over processes beside the cards, as a workflow's do.
+    pub(crate) guarding: Option<Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>>,
     /// What the date is, if it is not today's.
     pub(crate) now: Option<SystemTime>,
     /// Models that agents without a card bring along, by the name of the agent.

@@ -352,7 +352,7 @@ impl SpecScope<'_, '_> {
         if let (Some(Run::Python(_)), Some((key, _))) = (run, node.entry(sandbox::SANDBOX)) {
             let message = "a function has no `sandbox` of its own: all functions share one process";
             let help = "write `[sandbox]` in tenure.toml, which holds for that process, or make the hook a command";
-            self.reader.problem_help(Code::MeaninglessField, key.span, message, help);
+            self.reader.problem_help(Code::Contradiction, key.span, message, help);
         }
         Some(grant)
     }

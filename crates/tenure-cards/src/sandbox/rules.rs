@@ -75,16 +75,27 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Confines an environment by what the project says; `more` are files that decide beside its cards.
+/// Lists files that decide over processes beside the cards.
+pub(crate) type Guarding = dyn Fn() -> Vec<PathBuf> + Send + Sync;
+
+/// Confines an environment by what the project says; `more` lists files that decide beside its cards. A key of a
+/// provider is withheld, whatever the project passes on.
 ///
 /// Without a supervisor nothing can be confined: then only what was asked for outright is kept, and refused.
-pub(crate) fn confined(environment: Environment, loaded: &Loaded, more: &[PathBuf]) -> Environment {
+pub(crate) fn confined(
+    environment: Environment,
+    loaded: &Loaded,
+    more: Option<&Guarding>,
+) -> Environment {
     let settings = &loaded.project.config.sandbox;
     if !is_supervised() {
         return sandboxed(&environment, Some(&settings.grant));
     }
-    let rules = base(loaded, settings, more);
-    sandboxed(&environment.confined(rules), Some(&settings.grant))
+    let rules = base(loaded, settings, &more.map(|files| files()).unwrap_or_default());
+    let providers = loaded.providers();
+    let known = providers.known_providers();
+    let keys = known.iter().flat_map(|provider| providers.key_variables(&provider.name));
+    sandboxed(&environment.confined(rules).withholding(keys), Some(&settings.grant))
 }
 
 #[cfg(target_os = "linux")]

@@ -149,9 +149,10 @@ impl TeamBuilder {
         self
     }
 
-    /// Files that decide over processes beside the cards: no hook and no tool may write them.
-    pub fn guarding(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
-        self.settings.guarding.extend(files);
+    /// Has files listed, when agents are started, that decide over processes beside the cards: no hook and no tool
+    /// may write them.
+    pub fn guarding(mut self, files: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static) -> Self {
+        self.settings.guarding = Some(Arc::new(files));
         self
     }
 
@@ -200,7 +201,7 @@ impl TeamBuilder {
         self.settings.providers = Some(self.loaded.providers());
         let needs_python = self.plan().python;
         let Self { loaded, settings, python, .. } = self;
-        let environment = confined(environment(&loaded), &loaded, &settings.guarding);
+        let environment = confined(environment(&loaded), &loaded, settings.guarding.as_deref());
         let config = python_config(&loaded, python.as_ref(), needs_python, &environment).await?;
         Cast::new(&loaded, &settings, config, &environment)
     }

@@ -297,7 +297,7 @@ impl Team {
     }
 
     async fn start_agents(&self) -> Result<Life, TeamError> {
-        let (loaded, guarding) = (&self.loaded, &self.settings.guarding);
+        let (loaded, guarding) = (&self.loaded, self.settings.guarding.as_deref());
         let environment = confined(environment(loaded), loaded, guarding);
         let needed = self.plan.python;
         let config = python_config(loaded, self.python.as_ref(), needed, &environment).await?;

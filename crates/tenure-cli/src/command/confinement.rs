@@ -56,9 +56,11 @@ pub(super) fn prove(found: &mut Findings) -> Result<()> {
         tell(found, rule, is == Some(*expected), &why);
     }
     for place in hidden_places() {
-        let line = format!("test -n \"$(ls -A '{0}')\" || test -s '{0}'", place.display());
-        let is_file = place.is_file();
-        let line = if is_file { format!("test -s '{}'", place.display()) } else { line };
+        let shown = place.display().to_string().replace('\'', r"'\''");
+        let line = match place.is_dir() {
+            true => format!("test -n \"$(ls -A '{shown}')\""),
+            false => format!("test -s '{shown}'"),
+        };
         let (is, why) = runtime.block_on(tried(&line, &root, rules.clone()));
         let rule = format!("{} cannot be read", place.display());
         tell(found, &rule, is == Some(Expected::Refused), &why);
