@@ -34,6 +34,7 @@ pub mod hook;
 mod nearest;
 pub mod project;
 mod python;
+pub mod sandbox;
 pub mod schema;
 pub mod server;
 pub mod source;

@@ -5,12 +5,18 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// A tree that grows faster than it is cut is given up on.
 const MOST_ROUNDS: usize = 16;
 
+/// How long the supervisor may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// Kills everything that descends from this process, or that carries its mark.
 pub(crate) fn kill_descendants() {
+    // The supervisor knows of every process; what is left below are those that it did not start.
+    tenure_hosts::end_all(PATIENCE);
     let own = std::process::id();
     // The hosts mark what they start, so that what left its parents is found too.
     let mark = format!("TENURE_PROCESS={own}-");

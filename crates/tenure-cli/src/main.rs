@@ -18,6 +18,11 @@ use terminal::print_plain;
 use terminal::style::{BAD, paint};
 
 fn main() -> ExitCode {
+    // Before there is a thread: whatever is started from now on ends with the program, however that ends.
+    if let Err(error) = tenure_hosts::supervise() {
+        print_plain(&format!("{} no supervisor: {error}", paint(BAD, "error:")));
+        return Exit::Failed.into();
+    }
     own_process::prepare();
     let args = match args::Args::try_parse() {
         Ok(args) => args,

@@ -9,7 +9,9 @@
 //! - a call that is over its limit, or that nobody waits for any more, is killed, with everything
 //!   that its process started (G4); no process is left behind;
 //! - a guard that says nothing has not said yes;
-//! - a process sees an [`Environment`] by allow-list.
+//! - a process sees an [`Environment`] by allow-list;
+//! - in a program that calls [`supervise`] first in its `main`, a process runs under the rules of its environment
+//!   ([`Environment::confined`]) and ends with the program, however that ends.
 //!
 //! ```
 //! use tenure_core::agent::Agent;
@@ -54,7 +56,11 @@ pub use python::{
     PythonModules, PythonTool, STAND_INS, Style, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
 pub use role::Role;
-pub use tenure_process::{Environment, Lineage, PROCESS_NAME, StartCheck, find_program};
+pub use tenure_process::{
+    Abilities, Confinement, Environment, Lineage, Network, PROCESS_NAME, StartCheck, find_program,
+};
+#[cfg(target_os = "linux")]
+pub use tenure_process::{abilities, end_all, is_supervised, supervise};
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.

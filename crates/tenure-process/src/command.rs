@@ -4,6 +4,7 @@ use crate::{Ended, Environment, Kept, Launch, Process, StartCheck, program};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tenure_sandbox::Confinement;
 use tokio::io::AsyncWriteExt;
 use tokio_util::task::TaskTracker;
 
@@ -24,6 +25,7 @@ pub struct Command {
     told: Vec<u8>,
     most: usize,
     check: Option<StartCheck>,
+    sandbox: Option<Confinement>,
 }
 
 /// What a command wrote, and how it ended.
@@ -72,7 +74,16 @@ impl Command {
     /// counts for nothing.
     pub fn new(argv: Vec<String>, dir: impl Into<PathBuf>, environment: &Environment) -> Self {
         let variables = environment.variables();
-        Self { argv, dir: dir.into(), variables, told: Vec::new(), most: MOST, check: None }
+        let sandbox = environment.sandbox().cloned();
+        Self {
+            argv,
+            dir: dir.into(),
+            variables,
+            told: Vec::new(),
+            most: MOST,
+            check: None,
+            sandbox,
+        }
     }
 
     /// What `sh -c` makes of a text.
@@ -130,6 +141,7 @@ impl Command {
                 args: &args,
                 dir: &self.dir,
                 variables: self.variables.clone(),
+                sandbox: self.sandbox.clone(),
             };
             match Process::spawn(launch, tracker) {
                 Ok(process) => return Ok(process),

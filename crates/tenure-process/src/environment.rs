@@ -1,6 +1,8 @@
 //! What a process gets to see of our environment.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use tenure_sandbox::{Confinement, Network};
 
 /// The names that every process gets.
 const ALLOWED: [&str; 14] = [
@@ -20,11 +22,15 @@ const ALLOWED: [&str; 14] = [
     "TMP",
 ];
 
-/// The environment of a process: an allow-list, what the project passes, and what is set.
+/// The environment of a process: an allow-list, what the project passes, and what is set; and the rules that it runs
+/// under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     passed: Vec<String>,
     set: Vec<(String, String)>,
+    /// The variables that no confined process sees.
+    withheld: Vec<String>,
+    sandbox: Option<Arc<Confinement>>,
 }
 
 impl Environment {
@@ -47,10 +53,51 @@ impl Environment {
         self
     }
 
+    /// Confines whatever runs in it, by these rules.
+    #[must_use]
+    pub fn confined(mut self, rules: Confinement) -> Self {
+        self.sandbox = Some(Arc::new(rules));
+        self
+    }
+
+    /// Withholds variables of ours from confined processes, whatever is passed on.
+    #[must_use]
+    pub fn withholding(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.withheld.extend(names);
+        self
+    }
+
+    /// Has processes run unconfined.
+    #[must_use]
+    pub fn unconfined(mut self) -> Self {
+        self.withheld.clear();
+        self.sandbox = None;
+        self
+    }
+
+    /// This environment for commands that a model writes: a network that is not granted is none.
+    #[must_use]
+    pub fn for_model(mut self) -> Self {
+        if let Some(rules) = &mut self.sandbox
+            && rules.network == Network::Users
+        {
+            Arc::make_mut(rules).network = Network::None;
+        }
+        self
+    }
+
+    /// The rules that processes run under.
+    pub fn sandbox(&self) -> Option<&Confinement> {
+        self.sandbox.as_deref()
+    }
+
     /// The variables, with their values as they are now. Of the `PATH` only absolute folders are
     /// passed on: a relative one would mean something inside the project.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
         let allowed = |name: &str| {
+            if self.withheld.iter().any(|it| it == name) {
+                return false;
+            }
             ALLOWED.contains(&name)
                 || name.starts_with("LC_")
                 || self.passed.iter().any(|it| it == name)

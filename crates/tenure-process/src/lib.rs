@@ -4,6 +4,9 @@
 //! the future that waits for it, the group and everything that descends from it is killed and the
 //! process is reaped: no zombie and no orphan stays behind.
 //!
+//! A program that calls [`supervise`] first in its `main` has its processes started by a process of its own, which
+//! confines them and ends them also if the program is killed.
+//!
 //! A part of Tenure, not for use by itself: its API shows types of other crates, and changes with
 //! them.
 //!
@@ -28,6 +31,8 @@ mod lineage;
 mod output;
 mod program;
 mod start_check;
+#[cfg(target_os = "linux")]
+mod supervisor;
 mod tree;
 
 pub use child::{Ended, Launch, Leftovers, Process};
@@ -38,4 +43,7 @@ pub use lineage::{Lineage, PROCESS_NAME};
 pub use output::{Printed, output_within};
 pub use program::find_program;
 pub use start_check::StartCheck;
+#[cfg(target_os = "linux")]
+pub use supervisor::{abilities, end_all, is_supervised, supervise};
+pub use tenure_sandbox::{Abilities, Confinement, Network};
 pub use tree::Victim;

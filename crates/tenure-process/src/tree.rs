@@ -61,7 +61,9 @@ pub(crate) fn own_start() -> u64 {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{are_gone, kill_marked, kill_tree, own_start, parent_of, start_of};
+pub(crate) use linux::{
+    are_gone, kill_all_but, kill_marked, kill_orphans, kill_tree, own_start, parent_of, start_of,
+};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -100,6 +102,40 @@ mod linux {
     /// started then, has been reaped: its number may be somebody else's by now. Returns whom it killed.
     pub(crate) fn kill_marked(mark: &str, started: u64) -> Vec<Victim> {
         cut(None, mark, started)
+    }
+
+    /// Kills whatever descends from this process, but for these, which may have descendants. Returns how many were
+    /// alive.
+    pub(crate) fn kill_all_but(spared: &HashSet<u32>) -> usize {
+        let all: Vec<_> = processes().collect();
+        let found = beneath(std::process::id(), &all, &HashSet::new());
+        let alive = found.iter().filter(|it| !it.is_dead && !spared.contains(&it.pid));
+        alive.map(|it| kill_one(it)).count()
+    }
+
+    /// Kills whatever descends from this process and not from one of these.
+    pub(crate) fn kill_orphans(keepers: &HashSet<u32>) {
+        let all: Vec<_> = processes().collect();
+        beneath(std::process::id(), &all, keepers).iter().for_each(|it| kill_one(it));
+    }
+
+    /// Returns those of `all` that descend from a process, but for these and what descends from them.
+    fn beneath<'a>(root: u32, all: &'a [Stat], without: &HashSet<u32>) -> Vec<&'a Stat> {
+        let mut parents = HashSet::from([root]);
+        let mut found: Vec<&Stat> = Vec::new();
+        loop {
+            let is_new = |it: &&Stat| {
+                parents.contains(&it.parent)
+                    && !parents.contains(&it.pid)
+                    && !without.contains(&it.pid)
+            };
+            let new: Vec<&Stat> = all.iter().filter(is_new).collect();
+            if new.is_empty() {
+                return found;
+            }
+            parents.extend(new.iter().map(|it| it.pid));
+            found.extend(new);
+        }
     }
 
     /// Whether these have ended, and what is in the group of a leader who started then. One that

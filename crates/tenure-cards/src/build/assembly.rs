@@ -11,12 +11,14 @@ use crate::check::Loaded;
 use crate::diagnostic::Report;
 use crate::team::ModelExplanation;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tenure_core::agent::{AgentRegistry, Blueprint};
 use tenure_core::ask::{Answer, Asker, PendingAsk};
 use tenure_core::cache::Cache;
 use tenure_core::event::EventBus;
+use tenure_core::hook::Limit;
 use tenure_core::message::History;
 use tenure_core::model::Model;
 use tenure_hooks::ready::Shared;
@@ -42,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<Arc<dyn Cache>>,
     /// What the hooks of all agents share.
     pub(crate) shared: Shared,
+    /// Lists the files that decide over processes beside the cards, as a workflow's do.
+    pub(crate) guarding: Option<Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>>,
     /// What the date is, if it is not today's.
     pub(crate) now: Option<SystemTime>,
     /// Models that agents without a card bring along, by the name of the agent.
@@ -112,6 +116,7 @@ impl Assembly {
             root: loaded.project.root.clone(),
             providers: Some(providers.clone()),
             environment: environment.clone(),
+            tool_limit: loaded.project.config.tool_limit.map(Limit::duration),
             shared: settings.shared.clone(),
             cache: settings.cache.clone(),
             agents: loaded.agent_names(),
@@ -120,7 +125,7 @@ impl Assembly {
         });
         let hosts = Hosts { python, environment, catalog: &catalog, commands: &loaded.commands };
         let (mut report, mut needs) = (Report::new(), Report::new());
-        let servers = servers::connectable(loaded, &mut report, &mut needs);
+        let servers = servers::connectable(loaded, environment, &mut report, &mut needs);
         let limits = servers.iter().map(|it| (it.name.clone(), it.start_limit)).collect();
         let servers = McpServers::new(servers, environment.clone());
         let mut workshop = Workshop {

@@ -230,6 +230,7 @@ impl Entries {
                 retries: entry.retries,
                 description: entry.description,
                 writes: entry.writes,
+                sandbox: None,
             });
         }
         for tool in attached.tools {

@@ -94,7 +94,8 @@ impl HookCatalog {
 
     /// The hook of this name, made of what `with` says. The error says why there is none.
     pub fn hook(&self, name: &str, with: &Value) -> Result<Registration, String> {
-        let site = HookSite { dir: self.supplies.root(), writes: &[], own_model: None };
+        let site =
+            HookSite { dir: self.supplies.root(), writes: &[], own_model: None, sandbox: None };
         let made = self.make(name, with, site);
         made.map(|made| made.registration).map_err(|error| match error {
             CatalogError::Unknown => {

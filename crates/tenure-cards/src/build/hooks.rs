@@ -10,6 +10,7 @@ use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::feature::Feature;
 use crate::hook::{Condition, Declared, DeclaredHook, On, Places, Run};
 use crate::nearest;
+use crate::sandbox::sandboxed;
 use crate::source::{Source, Span};
 use crate::trust::{CommandChecks, CommandUser};
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub(crate) struct HookPlace {
     pub(crate) description: Option<Arc<str>>,
     /// The files that its commands are declared to write, as seen from its card.
     pub(crate) writes: Vec<String>,
+    /// The confinement that its file asks for.
+    pub(crate) sandbox: Option<String>,
 }
 
 /// The points of a turn.
@@ -135,6 +138,7 @@ impl Entries {
             retries: 0,
             description: None,
             writes: Vec::new(),
+            sandbox: None,
         });
         self.registrations.push(hook(own).named(name).origin(Origin::Platform));
     }
@@ -179,6 +183,7 @@ impl Entries {
             retries: 0,
             description: None,
             writes: Vec::new(),
+            sandbox: None,
         });
         self.registrations.push(hook(own).named(name).origin(Origin::Card));
     }
@@ -211,6 +216,7 @@ impl Entries {
                     retries: declared.retries,
                     description: None,
                     writes: written(declared),
+                    sandbox: declared.sandbox.as_ref().map(ToString::to_string),
                 });
             }
         }
@@ -245,7 +251,7 @@ impl Entries {
                     command.argv.clone(),
                     points,
                     command.dir.clone(),
-                    hosts.environment.clone(),
+                    sandboxed(hosts.environment, declared.sandbox.as_ref()),
                 );
                 let own = own.role(role).named(declared.name.clone());
                 let own = own.checked_by(hosts.commands.check(command, CommandUser::Hook));
@@ -255,7 +261,12 @@ impl Entries {
                 let made = hosts.catalog.make(
                     name,
                     with,
-                    HookSite { dir, writes: &declared.writes, own_model: self.model.as_deref() },
+                    HookSite {
+                        dir,
+                        writes: &declared.writes,
+                        own_model: self.model.as_deref(),
+                        sandbox: declared.sandbox.as_ref(),
+                    },
                 );
                 let Made { registration, said } = match made {
                     Ok(made) => made,

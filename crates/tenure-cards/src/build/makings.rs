@@ -3,10 +3,12 @@
 use super::model::read_script;
 use crate::feature::Feature;
 use crate::project::confine_new;
+use crate::sandbox::{Grant, sandboxed};
 use crate::trust::CommandChecks;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tenure_core::cache::{Cache, MemoryCache};
 use tenure_core::model::Model;
 use tenure_hooks::ready::{Makings, Shared};
@@ -20,6 +22,8 @@ pub(super) struct Supplies {
     pub(super) root: PathBuf,
     pub(super) providers: Option<Providers>,
     pub(super) environment: Environment,
+    /// `limits.tool` of the project.
+    pub(super) tool_limit: Option<Duration>,
     pub(super) shared: Shared,
     pub(super) cache: Option<Arc<dyn Cache>>,
     /// The names of all agents, sorted; none, if some are not known.
@@ -54,6 +58,8 @@ pub(super) struct HookSite<'a> {
     pub(super) writes: &'a [PathBuf],
     /// The agent's own model.
     pub(super) own_model: Option<&'a str>,
+    /// The confinement that its file asks for.
+    pub(super) sandbox: Option<&'a Grant>,
 }
 
 /// What one hook is made with.
@@ -143,7 +149,11 @@ impl Makings for HookMakings<'_> {
     }
 
     fn environment(&self) -> Environment {
-        self.supplies.environment.clone()
+        sandboxed(&self.supplies.environment, self.site.sandbox)
+    }
+
+    fn tool_limit(&self) -> Option<Duration> {
+        self.supplies.tool_limit
     }
 
     fn start_check(&self, argv: &[String], dir: &Path) -> Option<StartCheck> {

@@ -5,12 +5,14 @@ use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, 
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::feature::Feature;
+use crate::sandbox::sandboxed;
 use crate::server::{Reach, Server, variables};
 use crate::trust::CommandUser;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::AgentBuilder;
+use tenure_hosts::Environment;
 use tenure_hosts::mcp::{McpProtocol, McpSelection, McpServer, McpTransport, McpView};
 
 /// Shorter keys are made up, and may be part of anything.
@@ -22,6 +24,7 @@ const BESIDE: Duration = Duration::from_secs(10);
 /// `needs`; a build that cannot connect to any says so in `report`.
 pub(crate) fn connectable(
     loaded: &Loaded,
+    environment: &Environment,
     report: &mut Report,
     needs: &mut Report,
 ) -> Vec<McpServer> {
@@ -37,6 +40,8 @@ pub(crate) fn connectable(
         if let Reach::Command { command, .. } = &server.reach {
             // It may die and be started again, and must not run anything else then.
             ready = ready.checked_by(loaded.commands.check(command, CommandUser::Server));
+            let grant = server.sandbox.as_ref();
+            ready.environment = grant.map(|grant| sandboxed(environment, Some(grant)));
         }
         all.push(ready);
     }

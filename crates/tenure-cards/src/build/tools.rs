@@ -20,7 +20,11 @@ impl Workshop<'_> {
         let root = self.project.root.clone();
         let dir = agent.cwd.clone().unwrap_or_else(|| root.clone());
         let has = |name: &str| agent.function_tools.iter().any(|it| &*it.spec.name == name);
-        builder = builder.tool(ShellTool::new(dir.clone(), self.hosts.environment.clone()));
+        let mut shell = ShellTool::new(dir.clone(), self.hosts.environment.clone());
+        if let Some(limit) = self.project.config.tool_limit {
+            shell = shell.limit(limit.duration());
+        }
+        builder = builder.tool(shell);
         let ground = Ground { root, dir };
         if !has(READ) {
             builder = builder.tool(ReadTextFile(ground.clone()));

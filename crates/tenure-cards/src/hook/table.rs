@@ -7,6 +7,7 @@ use crate::card::{list_words, present};
 use crate::diagnostic::Code;
 use crate::nearest::nearest;
 use crate::python::Use;
+use crate::sandbox::{self, Grant};
 use crate::source::{Key, Node, Span, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ const FIELDS: &[&str] = &[
     "order",
     "again_on_resume",
     "writes",
+    "sandbox",
 ];
 const LIFECYCLE: &[(&str, Point)] =
     &[("on_start", Point::OnStart), ("on_shutdown", Point::OnShutdown)];
@@ -292,6 +294,7 @@ impl SpecScope<'_, '_> {
         let order = self.reader.whole(node, "order", i64::from(i32::MIN)..=i64::from(i32::MAX));
         let again_on_resume = self.again(node, on.as_ref());
         let writes = self.written(node, run.as_mut());
+        let sandbox = self.sandbox(node, run.as_ref());
         let span = node.span;
         let sound = self.reader.report.errors() == before_errors;
         let named = Named {
@@ -314,6 +317,7 @@ impl SpecScope<'_, '_> {
                 order: order.and_then(|order| i32::try_from(order).ok()).unwrap_or(0),
                 again_on_resume,
                 writes,
+                sandbox,
                 span,
             }),
             _ => None,
@@ -340,6 +344,17 @@ impl SpecScope<'_, '_> {
             }
             _ => self.writes(node, None),
         }
+    }
+
+    /// The confinement of a command, or of what a ready-made hook runs.
+    fn sandbox(&mut self, node: &Node, run: Option<&Run>) -> Option<Grant> {
+        let grant = sandbox::grant(self.reader, node)?;
+        if let (Some(Run::Python(_)), Some((key, _))) = (run, node.entry(sandbox::SANDBOX)) {
+            let message = "a function has no `sandbox` of its own: all functions share one process";
+            let help = "write `[sandbox]` in tenure.toml, which holds for that process, or make the hook a command";
+            self.reader.problem_help(Code::Contradiction, key.span, message, help);
+        }
+        Some(grant)
     }
 
     fn used(&mut self, table: &Node, node: &Node) -> (Option<String>, Option<Run>) {
@@ -390,6 +405,7 @@ fn plain(name: String, on: On, run: Option<Run>, span: Span) -> Draft {
         order: 0,
         again_on_resume: false,
         writes: Vec::new(),
+        sandbox: None,
         span,
     });
     Draft { named, before: Vec::new(), after: Vec::new(), hook }

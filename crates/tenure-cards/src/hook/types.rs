@@ -1,6 +1,7 @@
 //! What a declared hook is.
 
 use crate::project::Project;
+use crate::sandbox::Grant;
 use crate::source::{Node, Span};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,8 @@ pub struct DeclaredHook {
     pub again_on_resume: bool,
     /// The files that its commands write, absolute: what is in them does not count when a command is started.
     pub writes: Vec<PathBuf>,
+    /// `sandbox`: the confinement of its command, if it is not the project's.
+    pub sandbox: Option<Grant>,
     /// Where it is written.
     pub span: Span,
 }

@@ -5,6 +5,7 @@ use super::reader::Settings;
 use super::store::{self, StoreSettings};
 use super::{databases, servers, shown};
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::sandbox::{self, SandboxSettings};
 use crate::server::Server;
 use crate::source::{self, Source, Span};
 use std::collections::BTreeMap;
@@ -61,6 +62,13 @@ use toml::de::DeTable;
 /// [secrets]                     # hidden beside what is called or looks like a secret
 /// names = ["LICENCE"]           # variables of the environment
 /// shapes = true                 # false: only known values are hidden
+///
+/// [sandbox]                     # what processes of hooks, tools and servers may do
+/// preset = "workspace-write"    # also: read-only, full
+/// network = true                # also for a shell that a model drives
+/// write = ["~/.npm"]            # folders that they may write beside the project
+/// processes = 512               # the most processes of each
+/// memory_mib = 8192             # the most memory of each process
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -95,6 +103,8 @@ pub struct ProjectConfig {
     pub store: StoreSettings,
     /// `secrets`: what is hidden beside what has the name or the look of a secret.
     pub secrets: SecretSettings,
+    /// `sandbox`: the confinement of every process that the project has started.
+    pub sandbox: SandboxSettings,
 }
 
 /// What `[secrets]` of `tenure.toml` says.
@@ -135,6 +145,7 @@ const TABLES: &[&str] = &[
     databases::CONTEXT,
     store::STORE,
     "secrets",
+    sandbox::SANDBOX,
     models::DEFAULT_MODEL,
     models::PROVIDERS,
     models::ALIASES,
@@ -229,5 +240,6 @@ pub(super) fn parse(
     config.databases = databases::read(&mut reader, root, folder);
     config.context = databases::read_context(&mut reader, root, folder);
     config.store = store::read(&mut reader, root, folder);
+    config.sandbox = sandbox::read(&mut reader, root);
     config
 }

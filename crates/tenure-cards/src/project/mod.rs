@@ -20,7 +20,7 @@ pub(crate) use models::{
     ALIASES, DEFAULT_MODEL, Owner, PRICES, PROVIDERS, SYSTEM_DEFAULT, read as read_models,
 };
 pub use reader::Written;
-pub(crate) use reader::{Settings, url_problem};
+pub(crate) use reader::{Settings, span, url_problem};
 pub use store::{Durability, OnMessage, OnStart, StoreSettings};
 
 use crate::diagnostic::Report;

@@ -5,6 +5,7 @@ use super::reader::{Settings, may_hold_a_secret, span, url_problem};
 use crate::card::{ProtocolMode, Secret};
 use crate::diagnostic::Code;
 use crate::hook::CommandRef;
+use crate::sandbox;
 use crate::server::{Reach, Server};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ const KEYS: &[&str] = &[
     "protocol",
     "start_timeout",
     "call_timeout",
+    sandbox::SANDBOX,
 ];
 const PROTOCOLS: &[(&str, ProtocolMode)] = &[
     ("auto", ProtocolMode::Auto),
@@ -48,6 +50,7 @@ pub(super) fn read(
         let protocol = reader.one_of(table, &format!("{of}.protocol"), "protocol", PROTOCOLS);
         let start_limit = reader.limit(table, &of, "start_timeout");
         let call_limit = reader.limit(table, &of, "call_timeout");
+        let grant = sandbox::server_grant(reader, table, &of);
         let mut reading = One { reader: &mut *reader, table, of: &of, at, folder };
         let Some(reach) = reading.reach() else { continue };
         let name: Arc<str> = name.to_string().into();
@@ -57,6 +60,7 @@ pub(super) fn read(
             protocol: protocol.unwrap_or_default(),
             start_limit,
             call_limit,
+            sandbox: grant,
             source: Arc::clone(reader.source),
             span: at,
         };

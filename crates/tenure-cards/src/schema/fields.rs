@@ -231,6 +231,7 @@ fn mcp_connect() -> Value {
             "headers": strings(),
             "access_token": words(),
             "defer_loading": truth(false),
+            "sandbox": super::sandbox(),
             "auth": strings(),
             "protocol_mode": one_of(&["auto", "modern", "legacy"]),
         },

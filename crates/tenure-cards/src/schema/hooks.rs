@@ -147,6 +147,7 @@ pub(super) fn definitions() -> Map<String, Value> {
         properties[name] = names.clone();
         properties[name]["description"] = description.into();
     }
+    properties["sandbox"] = super::sandbox();
     let lifecycle =
         table(properties.clone(), json!([{ "required": ["run"] }, { "required": ["use"] }]));
     properties["on"] = json!({

@@ -93,3 +93,23 @@ fn any_case(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| folded(word)).collect();
     format!("^\\s*({})\\s*$", words.join("|"))
 }
+
+/// `sandbox` of a hook or a server: a preset, or a table.
+fn sandbox() -> Value {
+    let presets = ["read-only", "workspace-write", "full"];
+    json!({
+        "description": "What its process may do, if that is not what the project says.",
+        "anyOf": [
+            { "enum": presets },
+            {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "preset": { "enum": presets },
+                    "network": { "type": "boolean" },
+                    "write": { "type": "array", "items": { "type": "string" } },
+                },
+            },
+        ],
+    })
+}

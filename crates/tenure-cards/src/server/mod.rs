@@ -7,6 +7,7 @@ pub(crate) use target::{Target, default_name};
 
 use crate::card::{Environ, Meaning, ProtocolMode, Secret, expand_each};
 use crate::hook::CommandRef;
+use crate::sandbox::Grant;
 use crate::source::{Source, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Server {
     pub start_limit: Option<Limit>,
     /// How long a call may take.
     pub call_limit: Option<Limit>,
+    /// The confinement of its process, if it is not the project's.
+    pub sandbox: Option<Grant>,
     /// The file that describes it.
     pub source: Arc<Source>,
     /// The place in it.
@@ -83,6 +86,7 @@ impl Server {
             && self.protocol == other.protocol
             && self.start_limit == other.start_limit
             && self.call_limit == other.call_limit
+            && self.sandbox == other.sandbox
     }
 
     /// What it is reached by, as it is written: a command line or an address.

@@ -6,8 +6,10 @@ use super::{Cast, Recording, Stage, Team, TeamError};
 use crate::build::{Assembly, Attach, HookCatalog, Settings, SharedAsker, SharedMemory, StandIn};
 use crate::check::Loaded;
 use crate::diagnostic::Report;
+use crate::sandbox::confined;
 use crate::user::UserConfig;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use tenure_core::ask::Asker;
@@ -147,6 +149,13 @@ impl TeamBuilder {
         self
     }
 
+    /// Has files listed, when agents are started, that decide over processes beside the cards: no hook and no tool
+    /// may write them.
+    pub fn guarding(mut self, files: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static) -> Self {
+        self.settings.guarding = Some(Arc::new(files));
+        self
+    }
+
     /// How Python is run. By default its interpreter is looked for when the team starts.
     pub fn python(mut self, config: PythonConfig) -> Self {
         self.python = Some(config);
@@ -192,8 +201,9 @@ impl TeamBuilder {
         self.settings.providers = Some(self.loaded.providers());
         let needs_python = self.plan().python;
         let Self { loaded, settings, python, .. } = self;
-        let config = python_config(&loaded, python.as_ref(), needs_python).await?;
-        Cast::new(&loaded, &settings, config)
+        let environment = confined(environment(&loaded), &loaded, settings.guarding.as_deref());
+        let config = python_config(&loaded, python.as_ref(), needs_python, &environment).await?;
+        Cast::new(&loaded, &settings, config, &environment)
     }
 
     /// Builds everything around a Python host that is never used.

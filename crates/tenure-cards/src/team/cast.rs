@@ -1,14 +1,13 @@
 //! Agents that somebody else starts: as many of each as there are chats.
 
 use super::TeamError;
-use super::builder::environment;
 use super::life::unchanged;
 use crate::build::{Assembly, Built, Settings};
 use crate::check::Loaded;
 use std::fmt;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::message::History;
-use tenure_hosts::{PythonConfig, PythonHost};
+use tenure_hosts::{Environment, PythonConfig, PythonHost};
 
 /// The agents of some cards, built and not started, with what they share: the host of their Python
 /// and the connections to their tool servers.
@@ -25,9 +24,10 @@ impl Cast {
         loaded: &Loaded,
         settings: &Settings,
         config: PythonConfig,
+        environment: &Environment,
     ) -> Result<Self, TeamError> {
         let host = PythonHost::new(config);
-        let assembly = Assembly::new(loaded, settings, &host, &environment(loaded));
+        let assembly = Assembly::new(loaded, settings, &host, environment);
         unchanged(&assembly)?;
         Ok(Self { agents: assembly.agents, host: assembly.python.then_some(host) })
     }

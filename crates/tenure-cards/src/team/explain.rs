@@ -129,6 +129,9 @@ pub struct EntryExplanation {
     /// The files that its commands are declared to write, as seen from its card.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
+    /// The confinement of its command, if it is not the project's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     /// The agent whose guard it is, if it comes along from one that calls this agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited: Option<String>,
@@ -244,6 +247,7 @@ fn entry(entrant: &Entrant, places: &[HookPlace], inherited: Option<&str>) -> En
         observes: entrant.observes,
         again_on_resume: entrant.again_on_resume,
         writes: place.map(|place| place.writes.clone()).unwrap_or_default(),
+        sandbox: place.and_then(|place| place.sandbox.clone()),
         inherited: inherited.map(str::to_owned),
     }
 }

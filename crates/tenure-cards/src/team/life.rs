@@ -5,6 +5,7 @@ use super::{Recording, SHUTDOWN, Stage, Team, TeamError};
 use crate::build::{Assembly, Built};
 use crate::check::Loaded;
 use crate::diagnostic::Severity;
+use crate::sandbox::confined;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use tenure_core::hook::FaultKind;
 use tenure_core::message::History;
 use tenure_core::{CancelToken, Error};
 use tenure_hosts::mcp::McpServers;
-use tenure_hosts::{Interpreter, PythonConfig, PythonHost, PythonModules};
+use tenure_hosts::{Environment, Interpreter, PythonConfig, PythonHost, PythonModules};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -296,8 +297,10 @@ impl Team {
     }
 
     async fn start_agents(&self) -> Result<Life, TeamError> {
-        let environment = environment(&self.loaded);
-        let config = python_config(&self.loaded, self.python.as_ref(), self.plan.python).await?;
+        let (loaded, guarding) = (&self.loaded, self.settings.guarding.as_deref());
+        let environment = confined(environment(loaded), loaded, guarding);
+        let needed = self.plan.python;
+        let config = python_config(loaded, self.python.as_ref(), needed, &environment).await?;
         let host = PythonHost::new(config);
         let assembly = Assembly::new(&self.loaded, &self.settings, &host, &environment);
         unchanged(&assembly)?;
@@ -404,6 +407,7 @@ pub(super) async fn python_config(
     loaded: &Loaded,
     said: Option<&PythonConfig>,
     needed: bool,
+    environment: &Environment,
 ) -> Result<PythonConfig, TeamError> {
     let mut start_check = None;
     let modules = match said.map(|config| &config.modules) {
@@ -441,7 +445,7 @@ pub(super) async fn python_config(
     Ok(PythonConfig {
         start_check,
         interpreter,
-        environment: environment(loaded),
+        environment: environment.clone(),
         dir: root,
         limits: loaded.project.config.python_limits,
         modules,

@@ -10,6 +10,7 @@ use crate::card::{Card, CardKind};
 use crate::check::Loaded;
 use crate::hook::{CardHooks, CommandRef, DeclaredHook, On, Run};
 use crate::project::{CONFIG_FILE, Project};
+use crate::sandbox::Grant;
 use crate::server::quoted;
 use crate::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,11 +97,21 @@ impl Collector<'_> {
         }
     }
 
+    /// Adds what a confinement grants beyond the usual.
+    pub(super) fn granted(&mut self, grant: &Grant, used: &str) {
+        for what in grant.beyond_usual() {
+            self.push(ItemKind::Permission, what, None, vec![used.to_owned()]);
+        }
+    }
+
     /// Adds the hooks that a file declares.
     pub fn hooks(&mut self, hooks: &CardHooks, name: &str, source: &Source) {
         for hook in &hooks.declared {
             let used = format!("{name}: {}", place_of(hook));
             let how = how(hook, source);
+            if let Some(grant) = &hook.sandbox {
+                self.granted(grant, &format!("{used} {}", hook.name));
+            }
             self.written(&hook.writes, &used);
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
@@ -254,6 +265,8 @@ impl Collector<'_> {
         let runs = !self.items.is_empty();
         if runs {
             self.items.append(&mut self.guards);
+            let grant = self.project.config.sandbox.grant.clone();
+            self.granted(&grant, "every process");
             for name in &self.project.config.hook_env.clone() {
                 self.push(ItemKind::Environment, name.clone(), None, Vec::new());
             }

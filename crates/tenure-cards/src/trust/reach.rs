@@ -26,6 +26,9 @@ impl Collector<'_> {
             // What is hashed is what is written, values of headers and variables included.
             let written = sha256_hex(hashed(server).as_bytes());
             self.push(ItemKind::Server, described(server), Some(written), taken.collect());
+            if let Some(grant) = &server.sandbox {
+                self.granted(grant, &format!("tool server {name}"));
+            }
             if let Reach::Command { command, .. } = &server.reach {
                 self.command_files(command, &used);
             }

@@ -363,6 +363,9 @@ pub(crate) struct Doctor {
     /// The project to look at.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
+    /// Try each rule of confinement in a folder of its own, and say which of them hold here.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
 }
 
 /// `tenure schema`.

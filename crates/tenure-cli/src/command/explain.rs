@@ -166,6 +166,9 @@ fn row(entry: &EntryExplanation) -> [String; 4] {
     if !entry.writes.is_empty() {
         rest.push(format!("writes {}", entry.writes.join(", ")));
     }
+    if let Some(sandbox) = &entry.sandbox {
+        rest.push(format!("sandbox {sandbox}"));
+    }
     if let Some(parent) = &entry.inherited {
         rest.push(format!("guard of {parent}, when it calls this agent"));
     }

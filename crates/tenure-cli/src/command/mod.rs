@@ -8,6 +8,7 @@ mod cards;
 mod chat;
 mod check;
 mod completions;
+mod confinement;
 mod convert;
 mod demo;
 mod doctor;

@@ -123,6 +123,11 @@ pub(crate) fn admit(
     if items.iter().any(|item| item.kind == "command") {
         print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
     }
+    if tenure_hosts::abilities().is_none_or(|kernel| !kernel.mounts && !kernel.landlock) {
+        let what =
+            "  Nothing confines it here: it may write whatever you may. See `tenure doctor`.";
+        print_plain(&paint(DIM, what));
+    }
     let question = match shown.left_out {
         0 => "Trust it and go on?".to_owned(),
         more => format!("Trust it, with {more} more that you have not seen, and go on?"),

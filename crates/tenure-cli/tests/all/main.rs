@@ -6,6 +6,7 @@ mod basics;
 mod chat;
 mod chat_stops;
 mod check;
+mod confinement;
 mod demo;
 mod documents;
 mod explain;

@@ -5,11 +5,13 @@ use super::asker::SharedAsker;
 use super::attach::Parts;
 use super::explain::{self, WorkflowInspection};
 use super::tools;
+use super::trust::trust_items;
 use crate::file::{AgentKind, LoadedWorkflow, WorkflowFile};
 use crate::lifecycle::USER;
 use crate::route::INSTRUCTION;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tenure_cards::build::{HookCatalog, StandIn};
@@ -17,6 +19,7 @@ use tenure_cards::diagnostic::{Code, Diagnostic};
 use tenure_cards::project::Written;
 use tenure_cards::source::{Source, Span};
 use tenure_cards::team::TeamBuilder;
+use tenure_cards::trust::ItemKind;
 use tenure_cards::{Loaded, Report, Team, UserConfig};
 use tenure_core::ask::Asker;
 use tenure_core::cache::Cache;
@@ -153,6 +156,27 @@ impl WorkflowBuilder {
     }
 }
 
+/// The files of a workflow that decide over its processes: its own, and those that it would run.
+fn guarding(loaded: &LoadedWorkflow) -> Vec<PathBuf> {
+    let root = &loaded.cards.project.root;
+    let runs = trust_items(loaded).items.into_iter().filter(|item| {
+        use ItemKind::{CommandFile, Importable, Python, Venv};
+        matches!(item.kind, Python | Importable | CommandFile | Venv)
+    });
+    let mut files: Vec<PathBuf> = runs.map(|item| root.join(item.what)).collect();
+    let mut workflows = vec![loaded];
+    while let Some(workflow) = workflows.pop() {
+        workflows.extend(&workflow.nested);
+        let entries = std::fs::read_dir(&workflow.workflow.dir).into_iter().flatten().flatten();
+        let is_own = |path: &PathBuf| {
+            let kind = path.extension().and_then(|kind| kind.to_str());
+            matches!(kind, Some("json" | "yaml" | "yml" | "toml" | "md"))
+        };
+        files.extend(entries.map(|entry| entry.path()).filter(is_own));
+    }
+    files
+}
+
 /// The agents of a workflow, with those that stand for the chat, for the person and for whoever
 /// picks the speakers.
 pub(super) fn team(
@@ -202,6 +226,8 @@ pub(super) fn team(
         team = team.stand_in(&picks);
     }
     team = team.attach(parts.clone());
+    let guarded = loaded.clone();
+    team = team.guarding(move || guarding(&guarded));
     if let Some(model) = &settings.model {
         team = team.model_override(model);
     }

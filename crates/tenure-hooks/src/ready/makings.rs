@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tenure_core::cache::Cache;
 use tenure_core::model::Model;
 use tenure_process::{Environment, StartCheck};
@@ -47,6 +48,11 @@ pub trait Makings {
 
     /// The environment that commands run in.
     fn environment(&self) -> Environment;
+
+    /// The most time that a tool call may take, if the project limits it.
+    fn tool_limit(&self) -> Option<Duration> {
+        None
+    }
 
     /// Says before each start of a command in a folder whether it may be started: the files that it runs are
     /// those that were checked. None, where nothing was checked.

@@ -35,6 +35,7 @@ pub struct ShellTool {
 impl ShellTool {
     /// Runs commands in `dir`, for at most two minutes each.
     pub fn new(dir: impl Into<PathBuf>, environment: Environment) -> Self {
+        let environment = environment.for_model();
         Self { dir: dir.into(), environment, limit: LIMIT, tracker: TaskTracker::new() }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tenure_process::StartCheck;
+use tenure_process::{Environment, StartCheck};
 
 /// A tool server: how it is reached, and how long it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct McpServer {
     /// How long a call may take, without the time that a person takes to answer; 5 minutes. `None`
     /// leaves it to the limit of the turn.
     pub call_limit: Option<Duration>,
+    /// The environment of its process, if it has one of its own.
+    pub environment: Option<Environment>,
     /// What is asked before each start of its process.
     pub(super) check: Option<StartCheck>,
 }
@@ -38,6 +40,7 @@ impl McpServer {
             start_limit: Duration::from_secs(20),
             stop_limit: Duration::from_secs(3),
             call_limit: Some(Duration::from_secs(300)),
+            environment: None,
             check: None,
         }
     }

@@ -24,7 +24,8 @@ impl McpServers {
         let tracker = TaskTracker::new();
         let server = |config: McpServer| {
             let name = config.name.clone();
-            (name, Arc::new(Server::new(config, environment.clone(), tracker.clone())))
+            let environment = config.environment.clone().unwrap_or_else(|| environment.clone());
+            (name, Arc::new(Server::new(config, environment, tracker.clone())))
         };
         Self { servers: Arc::new(servers.into_iter().map(server).collect()) }
     }

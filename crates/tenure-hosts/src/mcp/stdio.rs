@@ -54,7 +54,8 @@ impl Child {
         let mut variables = server.environment.variables();
         variables.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let launch = Launch { program: OsStr::new(program), args: &args, dir, variables };
+        let sandbox = server.environment.sandbox().cloned();
+        let launch = Launch { program: OsStr::new(program), args: &args, dir, variables, sandbox };
         let mut process = Process::spawn(launch, &server.tracker).map_err(|error| {
             let shown = dir.display();
             format!("`{program}` could not be started in `{shown}`: {error}")

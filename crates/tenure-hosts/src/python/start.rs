@@ -13,7 +13,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use tenure_process::{Launch, Process};
 use tokio::net::UnixStream;
@@ -34,9 +33,10 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
         args: &args,
         dir: &config.dir,
         variables: config.environment.variables(),
+        sandbox: config.environment.sandbox().cloned(),
     };
     let (ours, theirs) = sockets().map_err(|error| format!("no socket could be made: {error}"))?;
-    let mut process = Process::spawn_with(launch, Stdio::from(theirs), tracker)
+    let mut process = Process::spawn_with(launch, Some(theirs), tracker)
         .map_err(|error| not_spawned(&config.interpreter, &config.dir, &error))?;
     // What it writes to its standard output goes to the other pipe.
     drop(process.stdout());

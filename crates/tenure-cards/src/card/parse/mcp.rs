@@ -4,6 +4,7 @@ use crate::card::{Management, McpConnection, McpFields, ProtocolMode, Reader, Se
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hook::CommandRef;
 use crate::project::{Project, url_problem};
+use crate::sandbox;
 use crate::server::{Reach, Server, Target, default_name};
 use crate::source::{Node, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ const KEYS: &[&str] = &[
     "defer_loading",
     "auth",
     "protocol_mode",
+    sandbox::SANDBOX,
 ];
 const MANAGEMENT: &[(&str, Management)] =
     &[("client", Management::Client), ("provider", Management::Provider)];
@@ -100,12 +102,14 @@ fn connection(
         None => target.as_deref().and_then(|target| reach(node, target, reader, project)),
         Some(_) => None,
     };
+    let grant = sandbox::grant(reader, node);
     let server = reach.map(|(reach, default)| Server {
         name: name.clone().unwrap_or(default).into(),
         reach,
         protocol: protocol_mode,
         start_limit: None,
         call_limit: None,
+        sandbox: grant,
         source: Arc::clone(reader.source),
         span: node.span,
     });

@@ -226,7 +226,7 @@ pub(super) struct ShellOptions {
     /// What happens to every other command: `ask` a person (who is not there denies), `deny`, or
     /// `allow`.
     otherwise: Otherwise,
-    /// The most time that a command may take.
+    /// The most time that a command may take; less, if `[limits] tool` is less.
     limit: Time,
     /// The most bytes of each of a command's two streams that the model gets to read.
     output_limit: usize,
@@ -298,7 +298,7 @@ impl Options for ShellOptions {
             .name(self.tool_name)
             .program(self.shell.0)
             .environment(environment)
-            .limit(self.limit.0)
+            .limit(makings.tool_limit().map_or(self.limit.0, |most| most.min(self.limit.0)))
             .output_limit(self.output_limit)
             .shutdown_limit(self.shutdown_limit.0)
             .otherwise(self.otherwise);

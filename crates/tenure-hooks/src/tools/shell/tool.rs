@@ -45,7 +45,7 @@ impl Tool for ShellTool {
         let shell = &*self.shell;
         let mut argv = shell.program.clone();
         argv.push(command.to_owned());
-        let command = Command::new(argv, &shell.dir, &shell.environment)
+        let command = Command::new(argv, &shell.dir, &shell.environment.clone().for_model())
             .variable(KEY, &cx.idempotency_key())
             .keep(shell.most);
         let mut heard = command.run(&self.tracker).await.map_err(ToolError::new)?;

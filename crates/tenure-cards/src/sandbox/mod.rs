@@ -1,0 +1,100 @@
+//! The confinement of processes, as files ask for it.
+//!
+//! [`SandboxSettings`] is what `[sandbox]` of `tenure.toml` says, [`Grant`] what a hook or a server says of itself.
+//! `rules.rs` makes of both the rules that a process runs under; keeping them is the business of `tenure-process`.
+
+mod read;
+mod rules;
+
+pub(crate) use read::{SANDBOX, grant, read, server_grant};
+pub use rules::hidden_places;
+pub(crate) use rules::{confined, sandboxed};
+
+use std::fmt;
+
+/// The confinement of a process in one word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Preset {
+    /// It writes nothing but a temporary folder of its own.
+    ReadOnly,
+    /// It writes the project, but for what decides over it.
+    #[default]
+    WorkspaceWrite,
+    /// It may do what its user may.
+    Full,
+}
+
+impl Preset {
+    /// The presets by their names.
+    pub(crate) const NAMES: &'static [(&'static str, Self)] = &[
+        ("read-only", Self::ReadOnly),
+        ("workspace-write", Self::WorkspaceWrite),
+        ("full", Self::Full),
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The confinement that a file asks for: a preset, and what is granted beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Grant {
+    /// The preset; none means that of whoever is around it.
+    pub preset: Option<Preset>,
+    /// Whether it has the user's network; none means as usual: hooks, tools and servers have it, and a shell that a
+    /// model drives has none.
+    pub network: Option<bool>,
+    /// Folders and files that it may write beside those of the preset, as they are written.
+    pub write: Vec<String>,
+}
+
+impl Grant {
+    /// The grants that go beyond the usual, each in words: what whoever trusts a project is asked about.
+    pub fn beyond_usual(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.preset == Some(Preset::Full) {
+            all.push("sandbox: full, so it may do whatever you may".to_owned());
+        }
+        if self.network == Some(true) {
+            all.push("sandbox: the network, also for a shell that a model drives".to_owned());
+        }
+        all.extend(self.write.iter().map(|path| format!("sandbox: it may write {path}")));
+        all
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.preset.map(|preset| preset.to_string()));
+        parts.extend(self.network.map(|has| if has { "network" } else { "no network" }.to_owned()));
+        parts.extend(self.write.iter().map(|path| format!("writes {path}")));
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// What `[sandbox]` of `tenure.toml` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SandboxSettings {
+    /// What holds for every process of the project.
+    pub grant: Grant,
+    /// The most processes that each may have beneath it.
+    pub processes: Option<u64>,
+    /// The most memory of each process, in MiB.
+    pub memory_mib: Option<u64>,
+}

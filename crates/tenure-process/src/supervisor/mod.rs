@@ -1,0 +1,248 @@
+//! The supervisor: a process of its own that starts processes for the program, and outlives it to end them.
+//!
+//! It is forked before the program has threads, and takes orphans. Each process that it starts has a keeper between
+//! the two, which takes the orphans of that tree alone; so a process that leaves its group, its session, its parent
+//! and its environment is still found beneath its keeper. A keeper ends its tree when the program lets go of its
+//! socket, and that is also what happens when the program is killed.
+
+mod keeper;
+mod serve;
+mod wire;
+
+use crate::{Ended, Launch};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
+    SocketType, sendmsg, shutdown, socketpair,
+};
+use std::future::poll_fn;
+use std::io::{self, IoSlice, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, ready};
+use std::time::Duration;
+use tenure_sandbox::{Abilities, Forked, fork};
+use tokio::net::UnixStream;
+use wire::{MESSAGE, Order, Tag};
+
+/// The socket to the supervisor, if there is one.
+static CONTROL: OnceLock<OwnedFd> = OnceLock::new();
+/// The most time that a start may take.
+const START: Duration = Duration::from_secs(30);
+
+/// Starts the supervisor. All processes are then started by it, confined where they are to be, and end with the
+/// program however that ends.
+///
+/// Called first in `main`, before there is a thread or a runtime. Without it processes are children of the program:
+/// they are not confined, and a program that is killed leaves them behind. A second call does nothing.
+///
+/// # Errors
+///
+/// If the program has more than one thread, or the system refuses a process.
+pub fn supervise() -> io::Result<()> {
+    if CONTROL.get().is_some() {
+        return Ok(());
+    }
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    match fork()? {
+        Forked::Child => {
+            drop(ours);
+            let theirs = alone(theirs)?;
+            serve::serve(theirs)
+        }
+        Forked::Parent(_) => {
+            let _ = CONTROL.set(ours);
+            Ok(())
+        }
+    }
+}
+
+/// Gives the supervisor's streams up and closes whatever the program was started with.
+fn alone(control: OwnedFd) -> io::Result<OwnedFd> {
+    let nothing = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    drop(nothing);
+    // The lowest that is free: all above it belong to the program.
+    let low = rustix::io::fcntl_dupfd_cloexec(&control, 3)?;
+    std::mem::forget(control);
+    tenure_sandbox::close_from(std::os::fd::AsRawFd::as_raw_fd(&low).unsigned_abs() + 1);
+    Ok(low)
+}
+
+/// Whether processes are started by a supervisor.
+pub fn is_supervised() -> bool {
+    CONTROL.get().is_some()
+}
+
+/// What this kernel can do to confine processes; `None` without a supervisor, which confines none.
+pub fn abilities() -> Option<Abilities> {
+    let control = CONTROL.get()?;
+    let (mut ours, theirs) = StdStream::pair().ok()?;
+    request(control, wire::PROBE, &[theirs.as_fd()]).ok()?;
+    drop(theirs);
+    ours.set_read_timeout(Some(START)).ok()?;
+    let mut bits = [0];
+    ours.read_exact(&mut bits).ok()?;
+    Some(Abilities::from_bits(bits[0]))
+}
+
+/// Has everything that was started ended now, and waits for that, but not for long. Nothing can be started after it.
+pub fn end_all(within: Duration) {
+    if let Some(control) = CONTROL.get() {
+        let _ = shutdown(control, Shutdown::Write);
+        hangs_up(control.as_fd(), within);
+    }
+}
+
+fn request(control: &OwnedFd, what: u8, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(given));
+    sendmsg(control, &[IoSlice::new(&[what])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Waits until the other end of a socket is closed.
+fn hangs_up(socket: BorrowedFd<'_>, within: Duration) -> bool {
+    let within = Timespec::try_from(within).ok();
+    let mut ready = [PollFd::new(&socket, PollFlags::empty())];
+    poll(&mut ready, within.as_ref()).is_ok_and(|count| count > 0)
+}
+
+/// A process that a keeper keeps, and everything that descends from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    socket: Arc<UnixStream>,
+}
+
+impl Tree {
+    /// Starts a process with these streams, and returns its id; `None` without a supervisor.
+    pub(crate) fn start(
+        launch: &Launch<'_>,
+        streams: [BorrowedFd<'_>; 3],
+    ) -> Option<io::Result<(Self, u32)>> {
+        let control = CONTROL.get()?;
+        Some(started(control, launch, streams))
+    }
+
+    /// Has its process asked to end.
+    pub(crate) fn terminate(&self) {
+        let _ = self.socket.try_write(&[wire::TERMINATE]);
+    }
+
+    /// Has everything of it killed.
+    pub(crate) fn kill(&self) {
+        let _ = shutdown(&*self.socket, Shutdown::Write);
+    }
+
+    /// Waits until everything of it is gone, once it was killed.
+    pub(crate) fn is_gone_within(&self, within: Duration) -> bool {
+        hangs_up(self.socket.as_fd(), within)
+    }
+
+    /// Waits until everything of it is gone, once it was killed.
+    pub(crate) async fn gone(&self) {
+        let mut buffer = [0; 64];
+        poll_fn(|cx| {
+            loop {
+                ready!(self.socket.poll_read_ready(cx)).ok();
+                match self.socket.try_read(&mut buffer) {
+                    Ok(1..) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    _ => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Waits for the end of the process itself. Can be dropped at any time, and called again until it has returned.
+    pub(crate) async fn wait(&self) -> Ended {
+        // A message is written at once and is small: there is never half of one.
+        poll_fn(|cx| {
+            loop {
+                ready!(self.socket.poll_read_ready(cx)).ok();
+                let mut message = [0; MESSAGE];
+                match self.socket.try_read(&mut message) {
+                    Ok(MESSAGE) => match wire::parse(message) {
+                        Some((Tag::Exited, code)) => return Poll::Ready(Ended::Code(code)),
+                        Some((Tag::Signalled, signal)) => {
+                            return Poll::Ready(Ended::Signal(signal));
+                        }
+                        _ => {}
+                    },
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // The keeper is gone, and the tree with it.
+                    _ => return Poll::Ready(Ended::Signal(KILLED)),
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// The number of the signal that kills.
+const KILLED: i32 = 9;
+
+/// The folders that a process needs to see wherever they are: its own, its program's, its home, and those that it
+/// looks for programs in.
+fn seen(launch: &Launch<'_>) -> Vec<PathBuf> {
+    let mut seen = vec![launch.dir.to_owned(), PathBuf::from(launch.program)];
+    for (name, value) in &launch.variables {
+        if name == "HOME" {
+            seen.push(value.into());
+        } else if name == "PATH" {
+            seen.extend(std::env::split_paths(value));
+        }
+    }
+    seen
+}
+
+fn started(
+    control: &OwnedFd,
+    launch: &Launch<'_>,
+    [stdin, stdout, stderr]: [BorrowedFd<'_>; 3],
+) -> io::Result<(Tree, u32)> {
+    let (mut ours, theirs) = StdStream::pair()?;
+    request(control, wire::SPAWN, &[stdin, stdout, stderr, theirs.as_fd()])?;
+    drop(theirs);
+    ours.set_read_timeout(Some(START))?;
+    ours.set_write_timeout(Some(START))?;
+    let mut rules = launch.sandbox.clone();
+    if let Some(rules) = &mut rules {
+        rules.needed.extend(seen(launch));
+    }
+    let order = Order {
+        program: launch.program.to_owned(),
+        args: launch.args.iter().map(|arg| (*arg).to_owned()).collect(),
+        variables: launch.variables.clone(),
+        dir: launch.dir.to_owned(),
+        rules,
+    };
+    let told = order.write(&mut ours);
+    let mut message = [0; MESSAGE];
+    ours.read_exact(&mut message).map_err(|error| {
+        let error = told.err().unwrap_or(error);
+        io::Error::other(format!("the supervisor did not start it: {error}"))
+    })?;
+    match wire::parse(message) {
+        Some((Tag::Started, pid)) => {
+            ours.set_nonblocking(true)?;
+            let socket = Arc::new(UnixStream::from_std(ours)?);
+            Ok((Tree { socket }, pid.unsigned_abs()))
+        }
+        Some((Tag::Refused, errno)) => Err(io::Error::from_raw_os_error(errno)),
+        Some((Tag::Unconfined, length)) => {
+            let mut why = String::new();
+            let _ = ours.take(length.unsigned_abs().into()).read_to_string(&mut why);
+            Err(io::Error::other(format!("it could not be confined: {why}")))
+        }
+        _ => Err(io::Error::other("the supervisor answered something else")),
+    }
+}

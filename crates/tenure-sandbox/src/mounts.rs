@@ -1,0 +1,171 @@
+//! Files by a mount namespace.
+
+use crate::confinement::{Confinement, Network};
+use crate::privileges::Counted;
+use crate::system::{self, Namespaces, make_read_only};
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind_recursive,
+    mount_change, move_mount, open_tree,
+};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The folder that programs write temporary files to if they ask no one.
+const TEMPORARY: &str = "/tmp";
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Puts the process into a namespace of mounts, as root if it may, else in a namespace of users.
+///
+/// A network that is not to be had is left with it.
+pub(crate) fn leave(network: Network) -> io::Result<Counted> {
+    let network = network == Network::None;
+    if system::unshare(Namespaces { user: false, network }).is_ok() {
+        return Ok(Counted::User);
+    }
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    system::unshare(Namespaces { user: true, network })?;
+    // A namespace that has not heard of them has no rights to give to groups, which a mapping of one's own needs.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1", user = user.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1", group = group.as_raw()))?;
+    Ok(Counted::Tree)
+}
+
+/// Mounts what the rules say, in a namespace that was left to.
+///
+/// Everything is read-only but what may be written; beneath that, what is protected is again, and hangs in folders
+/// that cannot be renamed. What is hidden is empty.
+pub(crate) fn arrange(rules: &Confinement) -> io::Result<Option<PathBuf>> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    // Taken while they are as they were: a mount beneath that is read-only stays so.
+    let mut writable = Vec::new();
+    for path in rules.writable.iter().filter(|path| path.exists()) {
+        writable.push((path.clone(), taken(path)?));
+    }
+    let temporary = match &rules.temporary {
+        Some(path) => {
+            let place = temporary_place(rules, path);
+            writable.push((place.clone(), taken(path)?));
+            Some(place)
+        }
+        None => None,
+    };
+    make_read_only(Path::new("/"))?;
+    for (path, tree) in writable {
+        put(&tree, &path)?;
+    }
+    if Path::new(SHARED_MEMORY).is_dir() {
+        memory_folder(Path::new(SHARED_MEMORY), c"mode=1777")?;
+    }
+    protect(rules)?;
+    for path in &rules.copied {
+        if let Some(upper) = &rules.temporary {
+            copy(path, upper, temporary.as_deref().unwrap_or(upper))?;
+        }
+    }
+    hide(&rules.hidden)?;
+    Ok(temporary)
+}
+
+/// Takes a mount with all beneath it, to be put elsewhere.
+fn taken(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
+    Ok(move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}
+
+/// Returns where the process finds its temporary folder: in place of everyone's, unless something that it needs is
+/// beneath that.
+fn temporary_place(rules: &Confinement, own: &Path) -> PathBuf {
+    let needed = rules.needed.iter().chain(&rules.writable);
+    let is_free = !needed.into_iter().any(|path| path.starts_with(TEMPORARY));
+    let is_folder = fs::symlink_metadata(TEMPORARY).is_ok_and(|found| found.is_dir());
+    if is_free && is_folder { PathBuf::from(TEMPORARY) } else { own.to_owned() }
+}
+
+fn memory_folder(path: &Path, options: &std::ffi::CStr) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount("tmpfs", path, "tmpfs", flags, options)?)
+}
+
+/// Makes what is protected read-only, and every folder on the way to it a mount: one that could be renamed would be
+/// renamed, and another put in its place.
+fn protect(rules: &Confinement) -> io::Result<()> {
+    let mut mounted: BTreeSet<&Path> = rules.writable.iter().map(PathBuf::as_path).collect();
+    let mut protected: Vec<&Path> = rules.protected.iter().map(PathBuf::as_path).collect();
+    protected.sort_unstable();
+    protected.dedup();
+    let mut last: Option<&Path> = None;
+    for path in protected {
+        let beneath = |folder: &&PathBuf| path.starts_with(folder);
+        let Some(root) =
+            rules.writable.iter().filter(beneath).max_by_key(|it| it.as_os_str().len())
+        else {
+            continue;
+        };
+        let is_inside = last.is_some_and(|folder| path.starts_with(folder));
+        if is_inside || fs::symlink_metadata(path).is_err() {
+            continue;
+        }
+        let between = path.ancestors().skip(1).take_while(|folder| *folder != root.as_path());
+        let mut between: Vec<&Path> = between.collect();
+        between.reverse();
+        for folder in between {
+            if mounted.insert(folder) {
+                mount_bind_recursive(folder, folder)?;
+            }
+        }
+        mount_bind_recursive(path, path)?;
+        make_read_only(path)?;
+        last = Some(path);
+    }
+    Ok(())
+}
+
+/// Lays a folder of the process's own over one that it may read. Where the kernel or the file system cannot, the
+/// folder stays read-only.
+fn copy(path: &Path, own: &Path, seen: &Path) -> io::Result<()> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let name = path.to_string_lossy().replace(['/', ',', ':', '\\'], "_");
+    let (upper, work) = (seen.join(format!(".upper{name}")), seen.join(format!(".work{name}")));
+    let is_odd = |path: &Path| path.to_string_lossy().contains([',', ':', '\\']);
+    if is_odd(path) || is_odd(own) {
+        return Ok(());
+    }
+    fs::create_dir_all(&upper)?;
+    fs::create_dir_all(&work)?;
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={},userxattr",
+        path.display(),
+        upper.display(),
+        work.display()
+    );
+    let options = std::ffi::CString::new(options)?;
+    // Not every file system can be the upper one; what is read-only then can be granted by name.
+    let _ = mount("overlay", path, "overlay", MountFlags::NOSUID, options.as_c_str());
+    Ok(())
+}
+
+/// Covers files and folders with nothing.
+fn hide(hidden: &[PathBuf]) -> io::Result<()> {
+    for path in hidden {
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => memory_folder(path, c"size=4k,mode=000,nr_inodes=1")?,
+            Ok(found) if !found.is_symlink() => mount_bind_recursive("/dev/null", path)?,
+            _ => continue,
+        }
+        make_read_only(path)?;
+    }
+    Ok(())
+}
