@@ -58,7 +58,7 @@ pub use python::{
 pub use role::Role;
 pub use tenure_process::{Abilities, Confinement, Environment, Network, StartCheck, find_program};
 #[cfg(target_os = "linux")]
-pub use tenure_process::{abilities, end_all, is_supervised, supervise};
+pub use tenure_process::{abilities, is_supervised, supervise, supervisor_id};
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.

@@ -104,7 +104,8 @@ pub(crate) fn admit(
         print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
     }
     if tenure_hosts::abilities().is_none_or(|kernel| !kernel.mounts && !kernel.landlock) {
-        let what = "  Nothing confines it here: it may write whatever you may. See `tenure doctor`.";
+        let what =
+            "  Nothing confines it here: it may write whatever you may. See `tenure doctor`.";
         print_plain(&paint(DIM, what));
     }
     if !confirm("Trust it and go on?", taken_back) {
