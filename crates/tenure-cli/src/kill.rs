@@ -1,34 +1,28 @@
 //! The end of every process that this program started, at once.
 //!
 //! The hosts kill what they started when it is dropped. This is for the second Ctrl-C, when nobody
-//! waits for anything to be dropped any more.
+//! waits for anything to be dropped any more. What the supervisor started ends a moment after the program, by its
+//! keepers; to kill those would leave what they keep.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::HashSet;
-use std::time::Duration;
 
 /// A tree that grows faster than it is cut is given up on.
 const MOST_ROUNDS: usize = 16;
 
-/// How long the supervisor may take.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// Kills everything that descends from this process, or that carries its mark.
+/// Kills everything that descends from this process and not from the supervisor.
 pub(crate) fn kill_descendants() {
-    // The supervisor knows of every process; what is left below are those that it did not start.
-    tenure_hosts::end_all(PATIENCE);
+    let supervisor = tenure_hosts::supervisor_id();
     let own = std::process::id();
-    // The hosts mark what they start, so that what left its parents is found too.
-    let mark = format!("TENURE_PROCESS={own}-");
     let mut killed = HashSet::new();
     for _ in 0..MOST_ROUNDS {
         let all = processes();
         let mut ours: HashSet<u32> = HashSet::from([own]);
-        ours.extend(all.iter().filter(|it| is_marked(it.pid, &mark)).map(|it| it.pid));
         loop {
             let before = ours.len();
             let children = all.iter().filter(|it| ours.contains(&it.parent)).map(|it| it.pid);
-            ours.extend(children.collect::<Vec<_>>());
+            let children: Vec<u32> = children.filter(|pid| Some(*pid) != supervisor).collect();
+            ours.extend(children);
             if ours.len() == before {
                 break;
             }
@@ -64,9 +58,4 @@ fn processes() -> Vec<Process> {
         Some(Process { pid, parent })
     })
     .collect()
-}
-
-fn is_marked(pid: u32, mark: &str) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|all| all.split(|byte| *byte == 0).any(|it| it.starts_with(mark.as_bytes())))
 }

@@ -6,7 +6,7 @@ use crate::tree::{self, MARK, Victim};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -369,6 +369,7 @@ impl Streams {
 
     #[cfg(target_os = "linux")]
     fn theirs(&self) -> [std::os::fd::BorrowedFd<'_>; 3] {
+        use std::os::fd::AsFd as _;
         [self.stdin.0.as_fd(), self.stdout.1.as_fd(), self.stderr.1.as_fd()]
     }
 

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 pub struct Entered {
     /// Whether it has a mount namespace of its own.
     pub mounts: bool,
+    /// Whether it has a network namespace of its own, without a network.
+    pub network: bool,
     /// Whether landlock holds for it.
     pub landlock: bool,
     /// Whether calls of the system are filtered.
@@ -26,18 +28,15 @@ pub struct Entered {
 pub fn enter(rules: &Confinement) -> Result<Entered, String> {
     let mut entered = Entered { temporary: rules.temporary.clone(), ..Entered::default() };
     let mut counted = Counted::User;
-    match mounts::leave(rules.network) {
-        Ok(whose) => {
-            counted = whose;
-            let arranged = mounts::arrange(rules);
-            let place = arranged.map_err(|error| format!("its mounts: {error}"))?;
-            entered.temporary = place;
+    // Where one of the two is refused, landlock has to do alone, with folders that hold exceptions listed.
+    if let Ok(whose) = mounts::leave(rules.network) {
+        counted = whose;
+        entered.network = rules.network == Network::None;
+        if let Ok(taken) = mounts::take(rules) {
+            let arranged = mounts::arrange(rules, taken);
+            entered.temporary = arranged.map_err(|error| format!("its mounts: {error}"))?;
             entered.mounts = true;
         }
-        Err(error) if rules.is_required && !listed_alone(rules) => {
-            return Err(format!("a mount namespace is refused: {error}"));
-        }
-        Err(_) => {}
     }
     privileges::limit(rules, counted);
     privileges::drop_capabilities();
@@ -48,13 +47,8 @@ pub fn enter(rules: &Confinement) -> Result<Entered, String> {
     if rules.is_required && !(entered.mounts || entered.landlock) {
         return Err("this kernel has neither mount namespaces nor landlock".to_owned());
     }
-    if rules.network == Network::None && !entered.seccomp && !entered.mounts {
+    if rules.network == Network::None && !entered.seccomp && !entered.network {
         return Err("this kernel cannot take its network from it".to_owned());
     }
     Ok(entered)
-}
-
-/// Whether landlock can keep the rules without mounts before it: it cannot hide changes in a copy.
-fn listed_alone(rules: &Confinement) -> bool {
-    rules.copied.is_empty()
 }

@@ -35,26 +35,37 @@ pub(crate) fn leave(network: Network) -> io::Result<Counted> {
     Ok(Counted::Tree)
 }
 
-/// Mounts what the rules say, in a namespace that was left to.
-///
-/// Everything is read-only but what may be written; beneath that, what is protected is again, and hangs in folders
-/// that cannot be renamed. What is hidden is empty.
-pub(crate) fn arrange(rules: &Confinement) -> io::Result<Option<PathBuf>> {
+/// The mounts of a process that are taken and not yet put: nothing is lost where they cannot be.
+pub(crate) struct Taken {
+    writable: Vec<(PathBuf, OwnedFd)>,
+    temporary: Option<PathBuf>,
+}
+
+/// Takes what may be written and makes all read-only, in a namespace that was left to. A kernel that refuses mounts
+/// refuses the first of this, and nothing has changed for the process then.
+pub(crate) fn take(rules: &Confinement) -> io::Result<Taken> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
     // Taken while they are as they were: a mount beneath that is read-only stays so.
     let mut writable = Vec::new();
     for path in rules.writable.iter().filter(|path| path.exists()) {
         writable.push((path.clone(), taken(path)?));
     }
-    let temporary = match &rules.temporary {
-        Some(path) => {
-            let place = temporary_place(rules, path);
-            writable.push((place.clone(), taken(path)?));
-            Some(place)
-        }
-        None => None,
-    };
+    let mut temporary = None;
+    if let Some(path) = &rules.temporary {
+        let place = temporary_place(rules, path);
+        writable.push((place.clone(), taken(path)?));
+        temporary = Some(place);
+    }
     make_read_only(Path::new("/"))?;
+    Ok(Taken { writable, temporary })
+}
+
+/// Mounts what the rules say, and returns where the temporary folder is.
+///
+/// Everything is read-only but what may be written; beneath that, what is protected is again, and hangs in folders
+/// that cannot be renamed. What is hidden is empty.
+pub(crate) fn arrange(rules: &Confinement, taken: Taken) -> io::Result<Option<PathBuf>> {
+    let Taken { writable, temporary } = taken;
     for (path, tree) in writable {
         put(&tree, &path)?;
     }

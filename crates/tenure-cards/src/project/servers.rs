@@ -87,7 +87,7 @@ impl One<'_, '_, '_> {
             (Some(_), Some(at)) => Some((at, "has both `command` and `url`".to_owned(), "url")),
             (Some(_), None) => has("headers")
                 .map(|at| (at, "has `headers`, which go with `url`".to_owned(), "headers")),
-            (None, Some(_)) => ["args", "env", "cwd"].into_iter().find_map(|key| {
+            (None, Some(_)) => ["args", "env", "cwd", "sandbox"].into_iter().find_map(|key| {
                 Some((has(key)?, format!("has `{key}`, which goes with `command`"), key))
             }),
         };

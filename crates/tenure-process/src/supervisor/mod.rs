@@ -30,6 +30,8 @@ use wire::{MESSAGE, Order, Tag};
 
 /// The socket to the supervisor, if there is one.
 static CONTROL: OnceLock<OwnedFd> = OnceLock::new();
+/// Its process id.
+static SUPERVISOR: OnceLock<u32> = OnceLock::new();
 /// The most time that a start may take.
 const START: Duration = Duration::from_secs(30);
 
@@ -54,7 +56,8 @@ pub fn supervise() -> io::Result<()> {
             let theirs = alone(theirs)?;
             serve::serve(theirs)
         }
-        Forked::Parent(_) => {
+        Forked::Parent(pid) => {
+            let _ = SUPERVISOR.set(pid);
             let _ = CONTROL.set(ours);
             Ok(())
         }
@@ -92,12 +95,9 @@ pub fn abilities() -> Option<Abilities> {
     Some(Abilities::from_bits(bits[0]))
 }
 
-/// Has everything that was started ended now, and waits for that, but not for long. Nothing can be started after it.
-pub fn end_all(within: Duration) {
-    if let Some(control) = CONTROL.get() {
-        let _ = shutdown(control, Shutdown::Write);
-        hangs_up(control.as_fd(), within);
-    }
+/// The process id of the supervisor, if there is one.
+pub fn supervisor_id() -> Option<u32> {
+    SUPERVISOR.get().copied()
 }
 
 fn request(control: &OwnedFd, what: u8, given: &[BorrowedFd<'_>]) -> io::Result<()> {
