@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::path::Path;
 use tenure_cards::diagnostic::Color;
-use tenure_cards::trust::inventory;
+use tenure_cards::trust::{ItemKind, inventory};
 use tenure_cards::{HookCatalog, LoadOptions, Team, load};
 use tenure_core::hook::{Flow, before_agent, hook};
 
@@ -65,8 +65,9 @@ async fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
     }
     println!("loaded {} cards", loaded.cards.len());
 
-    // What would run, with its hashes, to be shown to somebody before it does.
-    for item in inventory(&loaded).items {
+    // What would run, with its hashes, to be shown to a person before it does. The guards are in the list too.
+    let items = inventory(&loaded).items;
+    for item in items.iter().filter(|item| item.kind != ItemKind::Guard) {
         println!("would run: {} {} for {}", item.kind, item.what, item.used_by.join(", "));
     }
     let redactor = loaded.redactor();

@@ -57,7 +57,7 @@ pub struct Collector<'a> {
     python: BTreeMap<PathBuf, (String, Vec<String>)>,
     /// Folders that commands import Python from.
     folders: BTreeSet<PathBuf>,
-    /// What guards all of that.
+    /// The guards of all of that.
     pub(super) guards: Vec<Item>,
 }
 

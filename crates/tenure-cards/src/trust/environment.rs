@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 /// Where Python keeps what it compiled.
 pub(super) const CACHE: &str = "__pycache__";
 
-/// How much of a virtual environment is looked at.
+/// The extent to which a virtual environment is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What runs whenever its Python starts: often, and before each start.
+    /// The files that run whenever its Python starts: often, and before each start.
     Start,
     /// Every file, for a person who is asked to trust it.
     Whole,

@@ -40,7 +40,7 @@ const UNSHOWN: [&str; 6] = ["env", "header", "key", "token", "password", "secret
 /// The most characters of one option that are shown. All of it is hashed.
 const MOST_SHOWN: usize = 160;
 
-/// What guards one thing, in order.
+/// The guards of one thing, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     lines: Vec<String>,

@@ -20,7 +20,7 @@ pub(super) struct Whole {
     extent: Covered,
 }
 
-/// What a hash covers.
+/// The extent of a hash.
 enum Covered {
     All,
     /// Some files are known by their sizes and times alone.
@@ -30,7 +30,7 @@ enum Covered {
 }
 
 impl Whole {
-    /// What is covered, in words.
+    /// Returns the extent in words.
     pub(super) fn claim(&self) -> String {
         match &self.extent {
             Covered::All => "every file in it but compiled caches".to_owned(),

@@ -4,7 +4,7 @@ use crate::support::*;
 use std::path::Path;
 use tenure_cards::card::Environ;
 use tenure_cards::check::{LoadOptions, load};
-use tenure_cards::trust::{Inventory, changes, inventory};
+use tenure_cards::trust::{Inventory, ItemKind, changes, inventory};
 use tenure_cards::user::UserConfig;
 
 fn trusted(project: &Project, user: &str) -> Inventory {
@@ -16,12 +16,13 @@ fn trusted(project: &Project, user: &str) -> Inventory {
     inventory(&loaded)
 }
 
+/// A line for each thing that would run or be reached, without the guards.
 fn said(inventory: &Inventory) -> Vec<String> {
     let line = |item: &tenure_cards::trust::Item| {
         let hashed = if item.sha256.is_some() { " (hashed)" } else { "" };
         format!("{}: {}{hashed} [{}]", item.kind, item.what, item.used_by.join(", "))
     };
-    inventory.items.iter().map(line).collect()
+    inventory.items.iter().filter(|item| item.kind != ItemKind::Guard).map(line).collect()
 }
 
 const CONFIG: &str = "[mcp.servers.files]\ncommand = [\"sh\", \"serve.sh\"]\n\

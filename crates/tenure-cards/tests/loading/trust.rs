@@ -40,7 +40,7 @@ impl Folder {
     }
 }
 
-/// What would run, without what guards it.
+/// A line for each thing that would run, without the guards.
 fn said(inventory: &Inventory) -> Vec<String> {
     let said = |item: &tenure_cards::trust::Item| {
         let hashed = if item.sha256.is_some() { " (hashed)" } else { "" };

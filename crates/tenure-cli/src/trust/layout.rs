@@ -13,7 +13,7 @@ const MOST_LINES: usize = 3;
 /// The columns before a line.
 const INDENT: usize = 4;
 
-/// What became of something.
+/// The way in which something differs from what was agreed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A guard is gone, or is another one.
@@ -50,7 +50,7 @@ pub(super) struct Row {
     pub(super) kind: String,
     pub(super) what: String,
     pub(super) hashes: String,
-    /// What it is used for, one line for each agent.
+    /// Its uses, one line for each agent.
     pub(super) uses: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Rows(Vec<Row>);
 pub(crate) struct Shown {
     /// Lines with their line breaks.
     pub(crate) text: String,
-    /// How many things are not in it.
+    /// The number of things that are not in it.
     pub(crate) left_out: usize,
 }
 
@@ -86,7 +86,7 @@ impl Rows {
         Self(rows)
     }
 
-    /// All of it, at length, in so many columns.
+    /// All of it, at length, in `width` columns.
     pub(crate) fn whole(&self, width: usize) -> String {
         let columns = Columns::of(&self.0, width);
         let mut text = String::new();

@@ -45,7 +45,7 @@ fn is_no_guard(item: &Item) -> bool {
     item.kind == ItemKind::Guard.as_str() && item.used_by.is_empty()
 }
 
-/// What is different from what was agreed to: guards that are gone first, then the most dangerous.
+/// The differences from what was agreed to: guards that are gone first, then the most dangerous.
 pub(crate) fn changes(changes: &[Change]) -> Rows {
     let mut rows = Vec::new();
     for change in changes {

@@ -88,7 +88,7 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
     }
 }
 
-/// What guards a workflow: its hooks, its lifecycle tools, its tools that ask a person, and its limits.
+/// The guards of a workflow: its hooks, its lifecycle tools, its tools that ask a person, and its limits.
 fn guards(file: &WorkflowFile) -> Guards {
     let mut guards = Guards::new();
     let orchestrator = &file.orchestrator;

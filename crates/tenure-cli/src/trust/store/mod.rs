@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Opens the store of this user, for a decision about the project at `root`. A store in the project itself does
-    /// not count: whoever makes the project would decide.
+    /// not count: the author of the project would decide.
     pub(crate) fn open(root: &Path) -> Result<Self> {
         let path = Self::locate()?;
         owner::ensure_outside(&path, root)?;

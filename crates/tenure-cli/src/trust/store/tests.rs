@@ -114,7 +114,7 @@ fn a_store_in_a_folder_that_others_can_write_is_refused() {
         std::fs::set_permissions(at, before).expect("chmod");
     }
     Store::at(store.path().to_owned()).expect("it counts again");
-    // In a folder like that of temporary files nobody can replace what others have there.
+    // In a folder like that of temporary files no user can replace what others have there.
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o1777)).expect("chmod");
     Store::at(store.path().to_owned()).expect("it counts");
 }

@@ -63,7 +63,7 @@ fn done() -> Sandbox {
     sandbox
 }
 
-/// How an answer is signed: by the system's user, with the given name beside it.
+/// The signature of an answer: the system's user, with the given name beside it.
 fn signed(name: &str) -> String {
     format!("{} ({name})", user())
 }
