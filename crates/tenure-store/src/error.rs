@@ -21,6 +21,8 @@ pub enum StoreErrorKind {
     Damaged,
     /// Another process drives the runs of the file.
     Driven,
+    /// The file is not known to be its user's, and can only be read until it is adopted.
+    NotAuthenticated,
     /// The disk is full.
     Full,
     /// The file or its folder cannot be written.
@@ -95,6 +97,11 @@ impl StoreError {
     /// Whether the file is damaged.
     pub fn is_damaged(&self) -> bool {
         self.0.kind == StoreErrorKind::Damaged
+    }
+
+    /// Whether the file is not known to be its user's.
+    pub fn is_not_authenticated(&self) -> bool {
+        self.0.kind == StoreErrorKind::NotAuthenticated
     }
 
     /// Whether another process drives the file's runs.

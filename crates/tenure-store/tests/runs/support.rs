@@ -197,7 +197,7 @@ impl File {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::open(self.path()).expect("the store opens")
+        crate::keys::open(self.path()).expect("the store opens")
     }
 
     pub(crate) fn drive(&self) -> Driver {
@@ -288,5 +288,5 @@ pub(crate) fn cut(store: &Store, run: RunId, seq: u64, to: &Path) -> Store {
                 ORDER BY seq DESC LIMIT 1) WHERE run = ?1";
     conn.execute(head, [&run]).expect("it can be changed");
     drop(conn);
-    Store::open_existing(to).expect("it opens")
+    crate::keys::open_existing(to).expect("it opens")
 }
