@@ -130,6 +130,55 @@ fn a_new_store_on_a_full_disk_is_there_whole_or_not_at_all() {
     assert!(made > 0 && refused > 0, "{made} made, {refused} refused");
 }
 
+/// The same where the file and its log share the room: what fits into one of them may not fit into
+/// both.
+#[test]
+fn a_new_store_on_a_small_disk_is_there_whole_or_not_at_all() {
+    let (mut made, mut refused) = (0, 0);
+    for kilobytes in (100..=340).step_by(20) {
+        let folder = folder();
+        let (disk, out) = (folder.path().join("disk"), folder.path().join("out"));
+        fs::create_dir(&disk).expect("it is made");
+        fs::create_dir(&out).expect("it is made");
+        let path = disk.join("tenure.db");
+        let on_disk = |command: &mut Command| {
+            let inner: Vec<_> =
+                command.get_args().map(|arg| arg.to_str().expect("plain")).collect();
+            let program = command.get_program().to_str().expect("plain");
+            let (inner, disk, out) = (inner.join(" "), disk.display(), out.display());
+            // Seen by the child alone, and gone with it.
+            let script = format!(
+                "mount -t tmpfs -o size={kilobytes}k tmpfs '{disk}' || exit 77; '{program}' {inner} || \
+                 exit 1; rm -rf '{disk}/keys'; cp '{disk}'/* '{out}' 2>/dev/null; exit 0"
+            );
+            let mut shell = Command::new("unshare");
+            shell.args(["-rm", "sh", "-c", &script]).env(FILE, &path);
+            *command = shell;
+        };
+        let mut command = Command::new(std::env::current_exe().expect("it has a name"));
+        command.args(["files::closed::child_that_makes_a_store", "--exact", "--nocapture"]);
+        on_disk(&mut command);
+        let output = command.output();
+        let Some(output) = output.ok().filter(|output| matches!(output.status.code(), Some(0 | 1)))
+        else {
+            eprintln!("no disk can be mounted here");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let copy = out.join("tenure.db");
+        if copy.exists() {
+            made += 1;
+            let store = Store::open_existing_with(&copy, &beside(&copy));
+            let store = store.unwrap_or_else(|error| panic!("{kilobytes} kB: {error}"));
+            assert!(store.verify().expect("it can be looked at").is_whole(), "{kilobytes} kB");
+        } else {
+            refused += 1;
+            assert_eq!(fs::read_dir(&out).expect("it is there").count(), 0, "{kilobytes} kB");
+        }
+    }
+    assert!(made > 0 && refused > 0, "{made} made, {refused} refused");
+}
+
 #[test]
 fn child_that_makes_a_store() {
     let Some(path) = file() else { return };
