@@ -141,10 +141,14 @@ impl StoreError {
                 (Io, "the file cannot be opened. Check that its folder exists and can be written")
             }
             // A write beyond a limit of the process or a quota is no full disk to SQLite.
-            Some(ErrorCode::SystemIoFailure) if extended == IOERR_WRITE => (
-                Full,
-                "the file could not be written, as on a disk that is full. Make room and go on",
-            ),
+            Some(ErrorCode::SystemIoFailure)
+                if extended == IOERR_WRITE || extended == IOERR_SHMSIZE =>
+            {
+                (
+                    Full,
+                    "the file could not be written, as on a disk that is full. Make room and go on",
+                )
+            }
             Some(ErrorCode::SystemIoFailure) => (Io, "the system could not read or write the file"),
             _ => match error {
                 // A value of another type than the column's: nobody wrote that.
@@ -185,6 +189,8 @@ impl StoreError {
 
 /// `SQLITE_IOERR_WRITE`.
 const IOERR_WRITE: i32 = 778;
+/// `SQLITE_IOERR_SHMSIZE`: there is no room for the index of the log.
+const IOERR_SHMSIZE: i32 = 4874;
 
 fn folder_is_closed(path: &Path) -> bool {
     let folder = match path.parent() {

@@ -184,6 +184,7 @@ fn child_that_makes_a_store() {
     let Some(path) = file() else { return };
     if let Err(error) = Store::open_with(&path, &beside(&path)) {
         assert_eq!(error.kind(), StoreErrorKind::Full, "{error}");
+        assert!(error.to_string().contains("tenure.db"), "{error}");
     }
 }
 

@@ -107,13 +107,13 @@ fn lines(holds: &Holdings) -> Vec<String> {
     if holds.cached > 0 {
         lines.push(many(holds.cached, "cached answer"));
     }
-    if let Some(written) = holds.last_written {
-        let ago = SystemTime::now().duration_since(written).unwrap_or_default();
-        lines.push(format!("last written {} ago", human(ago)));
-    }
     if lines.is_empty() {
         lines.push("nothing".to_owned());
     }
     lines.iter_mut().for_each(|line| line.insert_str(0, "  holds "));
+    if let Some(written) = holds.last_written {
+        let ago = SystemTime::now().duration_since(written).unwrap_or_default();
+        lines.push(format!("  last written {} ago", human(ago)));
+    }
     lines
 }

@@ -5,7 +5,6 @@ use crate::support::Sandbox;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
 use tenure_core::engine::NewRun;
 use tenure_store::{Authenticity, Begun, Store};
 
@@ -100,19 +99,17 @@ fn a_model_of_the_record_is_not_the_persons_own_choice() {
 
 #[test]
 fn records_are_not_kept_through_a_link_out_of_the_project() {
-    let folder_link = |sandbox: &Sandbox, outside: &Path| {
-        symlink(outside, sandbox.path(".tenure")).expect("it is made");
-    };
-    let file_link = |sandbox: &Sandbox, outside: &Path| {
-        fs::create_dir(sandbox.path(".tenure")).expect("it is made");
-        symlink(outside.join("t.db"), sandbox.path(".tenure/tenure.db")).expect("it is made");
-    };
-    let links: [&dyn Fn(&Sandbox, &Path); 2] = [&folder_link, &file_link];
-    for link in links {
+    for is_folder in [true, false] {
         let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", CARD)]);
         let outside = sandbox.home().join("outside");
         fs::create_dir(&outside).expect("it is made");
-        link(&sandbox, &outside);
+        let made = if is_folder {
+            symlink(&outside, sandbox.path(".tenure"))
+        } else {
+            fs::create_dir(sandbox.path(".tenure")).expect("it is made");
+            symlink(outside.join("t.db"), sandbox.path(".tenure/tenure.db"))
+        };
+        made.expect("it is linked");
         let ran = sandbox.run(&["run", "a.md", "-m", "hi", "-q"]).exits(4);
         ran.says("is a link out of the project").says("--store");
         sandbox.run(&["runs"]).exits(4).says("is a link out of the project");
