@@ -21,6 +21,8 @@ pub enum StoreErrorKind {
     Damaged,
     /// Another process drives the runs of the file.
     Driven,
+    /// The file is not known to be its user's, and can only be read until it is adopted.
+    NotAuthenticated,
     /// The disk is full.
     Full,
     /// The file or its folder cannot be written.
@@ -97,6 +99,11 @@ impl StoreError {
         self.0.kind == StoreErrorKind::Damaged
     }
 
+    /// Whether the file is not known to be its user's.
+    pub fn is_not_authenticated(&self) -> bool {
+        self.0.kind == StoreErrorKind::NotAuthenticated
+    }
+
     /// Whether another process drives the file's runs.
     pub fn is_driven(&self) -> bool {
         self.0.kind == StoreErrorKind::Driven
@@ -134,10 +141,14 @@ impl StoreError {
                 (Io, "the file cannot be opened. Check that its folder exists and can be written")
             }
             // A write beyond a limit of the process or a quota is no full disk to SQLite.
-            Some(ErrorCode::SystemIoFailure) if extended == IOERR_WRITE => (
-                Full,
-                "the file could not be written, as on a disk that is full. Make room and go on",
-            ),
+            Some(ErrorCode::SystemIoFailure)
+                if extended == IOERR_WRITE || extended == IOERR_SHMSIZE =>
+            {
+                (
+                    Full,
+                    "the file could not be written, as on a disk that is full. Make room and go on",
+                )
+            }
             Some(ErrorCode::SystemIoFailure) => (Io, "the system could not read or write the file"),
             _ => match error {
                 // A value of another type than the column's: nobody wrote that.
@@ -178,6 +189,8 @@ impl StoreError {
 
 /// `SQLITE_IOERR_WRITE`.
 const IOERR_WRITE: i32 = 778;
+/// `SQLITE_IOERR_SHMSIZE`: there is no room for the index of the log.
+const IOERR_SHMSIZE: i32 = 4874;
 
 fn folder_is_closed(path: &Path) -> bool {
     let folder = match path.parent() {

@@ -1,7 +1,9 @@
 //! The runs of a file: one row each, which says where the run stands, and what others want of it.
 
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::journal::{Sum, Tx, millis, time};
+use crate::key::Table;
 use crate::store::Store;
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -61,7 +63,7 @@ impl RunRow {
     }
 
     /// The row, if it is as it was written.
-    fn read(path: &Path, row: &Row<'_>) -> rusqlite::Result<Result<Self, StoreError>> {
+    fn read(path: &StoreFile, row: &Row<'_>) -> rusqlite::Result<Result<Self, StoreError>> {
         let it = Self {
             id: row.get(0)?,
             kind: row.get(1)?,
@@ -79,17 +81,17 @@ impl RunRow {
             ended: row.get(13)?,
             compacted: row.get(14)?,
         };
-        let sum: i64 = row.get(15)?;
-        Ok(if it.sum() == sum {
-            Ok(it)
-        } else {
-            let found =
-                format_args!("table runs, run {}: its checksum is wrong", it.id).to_string();
-            Err(StoreError::damaged(path, found))
+        let checked = it.sum().check(path, Table::Runs, row.get_ref(15)?);
+        Ok(match checked {
+            Ok(()) => Ok(it),
+            Err(wrong) => {
+                let found = format!("table runs, run {}: {wrong}", it.id);
+                Err(StoreError::damaged(path, found))
+            }
         })
     }
 
-    fn sum(&self) -> i64 {
+    fn sum(&self) -> Sum {
         let mut sum = Sum::new();
         sum.text(&self.id).text(&self.kind).text(&self.name).text(&self.status);
         sum.opt_text(self.outcome.as_deref()).text(&self.input);
@@ -97,7 +99,7 @@ impl RunRow {
         sum.opt_text(self.thread.as_deref()).opt_text(self.user.as_deref());
         sum.int(i64::from(self.lives)).opt_int(self.driven).int(self.started);
         sum.opt_int(self.ended).opt_int(self.compacted);
-        sum.finish()
+        sum
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -153,7 +155,7 @@ pub(crate) fn insert(tx: &Tx<'_>, row: &RunRow) -> Result<(), StoreError> {
         row.started,
         row.ended,
         row.compacted,
-        row.sum(),
+        row.sum().seal(tx.path(), Table::Runs),
     ];
     insert.execute(values).explain(tx.path(), what)?;
     Ok(())
@@ -162,7 +164,7 @@ pub(crate) fn insert(tx: &Tx<'_>, row: &RunRow) -> Result<(), StoreError> {
 /// A run's row.
 pub(crate) fn find(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     run: &str,
 ) -> Result<Option<RunRow>, StoreError> {
     let what = "read a run";
@@ -196,7 +198,7 @@ pub(crate) fn change(
         row.driven,
         row.ended,
         row.compacted,
-        row.sum(),
+        row.sum().seal(tx.path(), Table::Runs),
     ];
     update.execute(values).explain(tx.path(), what)?;
     Ok(())
@@ -307,7 +309,7 @@ impl Store {
         values: &[&dyn ToSql],
         take: impl FnOnce(&mut dyn Iterator<Item = Found>) -> Result<Vec<Read>, StoreError>,
     ) -> Result<Vec<RunInfo>, StoreError> {
-        let (path, what) = (self.path(), "read runs");
+        let (path, what) = (self.file(), "read runs");
         let found = self.read(|conn| {
             let mut select = conn.prepare_cached(sql).explain(path, what)?;
             let read = |row: &Row<'_>| -> rusqlite::Result<Result<Read, StoreError>> {

@@ -1,13 +1,14 @@
 //! The store: a file that any process may read and answer in.
 
-use crate::db::{self, Create, DriverInfo, DriverLock};
+use crate::db::{self, Authenticity, Create, DriverInfo, DriverLock, Opened, StoreFile};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::journal::{Job, Shelf, Writer, run_one};
+use crate::key::StoreKeys;
 use crate::thread::ThreadHeads;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::secret::Redactor;
 
@@ -29,7 +30,8 @@ pub enum Durability {
 pub struct Store(Arc<Inner>);
 
 struct Inner {
-    path: PathBuf,
+    file: Arc<StoreFile>,
+    authenticity: Authenticity,
     durability: Mutex<Durability>,
     redactor: Mutex<Option<Redactor>>,
     readers: Mutex<Vec<Connection>>,
@@ -45,21 +47,39 @@ struct Inner {
 const READERS: usize = 8;
 
 impl Store {
-    /// Opens the file. Makes it, and its folder, if it is not there; brings its schema up to date.
+    /// Opens the file. Makes it, its key and its folder, if it is not there.
+    ///
+    /// Its key is where [`StoreKeys::of_user`] says. A file whose key is not there, because someone
+    /// else wrote it or an earlier release did, can be read; everything that writes fails with
+    /// [`StoreErrorKind::NotAuthenticated`] until it is adopted (see [`Store::adopt`]).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::new(path.as_ref(), Create::Yes)
+        Self::open_with(path, &StoreKeys::of_user())
+    }
+
+    /// Opens the file as [`Store::open`] does, with keys from another place.
+    pub fn open_with(path: impl AsRef<Path>, keys: &StoreKeys) -> Result<Self, StoreError> {
+        Self::new(path.as_ref(), Create::Yes, keys)
     }
 
     /// Opens a file that is there.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::new(path.as_ref(), Create::No)
+        Self::open_existing_with(path, &StoreKeys::of_user())
     }
 
-    fn new(path: &Path, create: Create) -> Result<Self, StoreError> {
+    /// Opens a file that is there, with keys from another place than the user's own.
+    pub fn open_existing_with(
+        path: impl AsRef<Path>,
+        keys: &StoreKeys,
+    ) -> Result<Self, StoreError> {
+        Self::new(path.as_ref(), Create::No, keys)
+    }
+
+    fn new(path: &Path, create: Create, keys: &StoreKeys) -> Result<Self, StoreError> {
         // What looked at the file first reads it first.
-        let reader = db::prepare(path, create)?;
+        let Opened { file, authenticity, reader } = db::prepare(path, create, keys)?;
         Ok(Self(Arc::new(Inner {
-            path: path.to_owned(),
+            file: Arc::new(file),
+            authenticity,
             durability: Mutex::default(),
             redactor: Mutex::default(),
             readers: Mutex::new(vec![reader]),
@@ -72,7 +92,16 @@ impl Store {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.0.path
+        &self.0.file
+    }
+
+    /// The file, with what its rows are sealed with.
+    pub(crate) fn file(&self) -> &Arc<StoreFile> {
+        &self.0.file
+    }
+
+    pub(crate) fn known_as(&self) -> Authenticity {
+        self.0.authenticity
     }
 
     /// Takes secrets out of everything before it is written. The redactor is that of the project whose
@@ -104,7 +133,7 @@ impl Store {
         let pooled = lock(&self.0.readers).pop();
         let conn = match pooled {
             Some(conn) => conn,
-            None => db::reader(self.path())?,
+            None => db::reader(self.file())?,
         };
         let result = read(&conn);
         let mut readers = lock(&self.0.readers);
@@ -145,9 +174,9 @@ impl Store {
         let mut own = lock(&self.0.own);
         let conn = match own.take() {
             Some(conn) => conn,
-            None => db::writer(self.path(), *lock(&self.0.durability))?,
+            None => db::writer(self.file(), *lock(&self.0.durability))?,
         };
-        let result = run_one(&conn, self.path(), job);
+        let result = run_one(&conn, self.file(), job);
         if conn.is_autocommit() {
             *own = Some(conn);
         }
@@ -156,20 +185,23 @@ impl Store {
 
     /// Who drives the runs of the file now, if anybody does.
     pub fn driver(&self) -> Result<Option<DriverInfo>, StoreError> {
-        DriverLock::holder(self.path())
+        DriverLock::holder(self.file())
     }
 
     /// Takes the right to drive the runs of the file. `what` tells others what for.
     pub(crate) fn take_over(&self, what: &str) -> Result<Driving, StoreError> {
-        let lock = DriverLock::take(self.path(), what)?;
+        if self.file().seals().is_none() {
+            return Err(db::not_authenticated(self.file()));
+        }
+        let lock = DriverLock::take(self.file(), what)?;
         let writer = self.start_writer()?;
         Ok(Driving { store: self.clone(), writer, _lock: lock })
     }
 
     /// From here on what this process writes goes through a writer, until [`Store::stop_writer`].
     fn start_writer(&self) -> Result<Writer, StoreError> {
-        let conn = db::writer(self.path(), *lock(&self.0.durability))?;
-        let writer = Writer::start(conn, self.path())?;
+        let conn = db::writer(self.file(), *lock(&self.0.durability))?;
+        let writer = Writer::start(conn, self.file())?;
         *lock(&self.0.writer) = Some(writer.clone());
         Ok(writer)
     }
@@ -221,7 +253,7 @@ impl Drop for Driving {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("path", &self.0.path).finish_non_exhaustive()
+        f.debug_struct("Store").field("path", &self.path()).finish_non_exhaustive()
     }
 }
 

@@ -1,12 +1,13 @@
 //! What others want of a run: whoever drives it notices within 200 ms; if nobody does, it is there
 //! when the run is taken up again.
 
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
 use crate::journal::{Sum, Tx, millis};
+use crate::key::Table;
 use crate::runs;
 use crate::store::Store;
 use rusqlite::{Connection, params};
-use std::path::Path;
 use std::time::SystemTime;
 use tenure_core::RunId;
 
@@ -44,7 +45,7 @@ impl Store {
 
     /// What is wanted of a run, and has not been done yet.
     pub fn wanted(&self, run: RunId) -> Result<Vec<Wish>, StoreError> {
-        let all = self.read(|conn| all(conn, self.path()))?;
+        let all = self.read(|conn| all(conn, self.file()))?;
         Ok(all.into_iter().filter(|(it, _)| *it == run).map(|(_, wish)| wish).collect())
     }
 
@@ -67,20 +68,37 @@ fn request(run: RunId, wish: Wish) -> impl FnOnce(&mut Tx<'_>) -> Result<bool, S
         let sql = "INSERT INTO requests (run, wish, by, time, sum) VALUES (?1, ?2, ?3, ?4, ?5) \
                    ON CONFLICT DO NOTHING";
         let mut insert = tx.conn().prepare_cached(sql).explain(tx.path(), what)?;
-        let sum = Sum::new().text(&run).text(wish).text(&by).int(now).finish();
+        let mut sum = Sum::new();
+        sum.text(&run).text(wish).text(&by).int(now);
+        let sum = sum.seal(tx.path(), Table::Requests);
         insert.execute(params![run, wish, by, now, sum]).explain(tx.path(), what)?;
         Ok(true)
     }
 }
 
-/// Everything that is wanted, of any run.
-pub(crate) fn all(conn: &Connection, path: &Path) -> Result<Vec<(RunId, Wish)>, StoreError> {
+/// Everything that is wanted, of any run. A row that is damaged is left out, with a warning.
+pub(crate) fn all(conn: &Connection, path: &StoreFile) -> Result<Vec<(RunId, Wish)>, StoreError> {
     let what = "read what is wanted of runs";
-    let mut select = conn.prepare_cached("SELECT run, wish FROM requests").explain(path, what)?;
-    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-    let rows = rows.and_then(Iterator::collect::<Result<Vec<_>, _>>).explain(path, what)?;
-    let read = |(run, wish): (String, String)| Some((run.parse().ok()?, Wish::named(&wish)?));
-    Ok(rows.into_iter().filter_map(read).collect())
+    let sql = "SELECT run, wish, by, time, sum FROM requests";
+    let mut select = conn.prepare_cached(sql).explain(path, what)?;
+    let mut rows = select.query([]).explain(path, what)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next().explain(path, what)? {
+        let mut sum = Sum::new();
+        for column in 0..4 {
+            sum.column(row.get_ref(column).explain(path, what)?);
+        }
+        let run: String = row.get(0).explain(path, what)?;
+        let seal = row.get_ref(4).explain(path, what)?;
+        if let Err(wrong) = sum.check(path, Table::Requests, seal) {
+            let file = path.display();
+            tracing::warn!("{file}: a row is left out: table requests, run {run}: {wrong}");
+            continue;
+        }
+        let wish: String = row.get(1).explain(path, what)?;
+        all.extend(run.parse().ok().zip(Wish::named(&wish)));
+    }
+    Ok(all)
 }
 
 /// What is wanted of one run.

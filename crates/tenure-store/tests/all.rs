@@ -3,5 +3,6 @@
 mod announced;
 mod crash;
 mod files;
+mod keys;
 mod people;
 mod runs;

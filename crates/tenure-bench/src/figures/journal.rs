@@ -15,7 +15,7 @@ use std::time::Instant;
 use tenure::agent::Blueprint;
 use tenure::engine::{NewRun, RunCx, Runnable};
 use tenure::step::{StepKey, StepLog};
-use tenure::store::{Begun, Driver, Durability, Resume, RunLog, Store};
+use tenure::store::{Begun, Driver, Durability, Resume, RunLog, Store, StoreKeys};
 use tenure::{CancelToken, RunId};
 
 /// What a step comes to: half a kilobyte, as a short answer of a model does.
@@ -68,7 +68,8 @@ impl<'a> Files<'a> {
 }
 
 fn driver(path: &Path, durability: Durability) -> Driver {
-    let store = Store::open(path).expect("a new file can be made");
+    let keys = StoreKeys::folder(path.with_file_name("keys"));
+    let store = Store::open_with(path, &keys).expect("a new file can be made");
     store.durability(durability).drive("a measurement").expect("nobody else drives it")
 }
 

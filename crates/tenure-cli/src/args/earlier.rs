@@ -15,6 +15,10 @@ pub(crate) struct Recording {
     /// Record nothing.
     #[arg(long, conflicts_with = "store")]
     pub(crate) no_store: bool,
+    /// Adopt a store that is not known to be yours, or that an earlier release wrote: what is in it
+    /// counts as what you recorded from then on.
+    #[arg(long, conflicts_with = "no_store")]
+    pub(crate) adopt_store: bool,
 }
 
 /// What `tenure run` does with runs that were recorded before.

@@ -97,5 +97,6 @@ Examples:
   tenure db backup runs-today.db       a copy, also while runs go on
   tenure db compact --older-than 30d   forget the details of what is long over
   tenure db compact --keep 100
+  tenure db rotate-key                 seal every row with another key
 
 Exits with 1 if damage was found.";

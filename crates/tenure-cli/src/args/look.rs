@@ -14,6 +14,10 @@ pub(crate) struct OfStore {
     /// The file of runs, in place of the project's `.tenure/tenure.db`.
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
+    /// Adopt a store that is not known to be yours, or that an earlier release wrote: what is in it
+    /// counts as what you recorded from then on.
+    #[arg(long)]
+    pub(crate) adopt_store: bool,
 }
 
 /// `tenure runs`.
@@ -249,6 +253,20 @@ pub(crate) enum DbAction {
     /// Delete what was recorded of runs that are over, and give the room back.
     #[command(after_help = help::DB)]
     Compact(Compact),
+    /// Give it another key, and seal every row with that.
+    #[command(after_help = help::DB)]
+    RotateKey(RotateKey),
+}
+
+/// `tenure db rotate-key`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RotateKey {
+    /// Print what was done as a line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where.
+    #[command(flatten)]
+    pub(crate) of: OfStore,
 }
 
 /// `tenure db verify`.

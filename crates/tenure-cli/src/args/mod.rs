@@ -16,7 +16,7 @@ pub(crate) use audit::{AuditAction, VerifyAudit};
 pub(crate) use earlier::{Earlier, Recording, Which};
 pub(crate) use look::{
     Asks, Backup, Compact, Db, DbAction, Events, Export, ExportFormat, GivenAnswer, OfStore,
-    Replay, Restart, Runs, Show, StatusName, StopRun, Tail, Verify,
+    Replay, Restart, RotateKey, Runs, Show, StatusName, StopRun, Tail, Verify,
 };
 pub(crate) use workflow::OfWorkflow;
 pub(crate) use yes::Yes;

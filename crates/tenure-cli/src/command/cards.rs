@@ -63,7 +63,8 @@ impl Cards {
             return Ok(Err(Exit::Check));
         }
         let message = message(&asked)?;
-        let (root, items) = (opened.root().to_owned(), opened.items());
+        let (root, mut items) = (opened.root().to_owned(), opened.items());
+        items.extend(asked.reached_by_record(&opened.loaded));
         let named = named(asked.agent.as_deref(), &asked.path, &opened.loaded)?;
         let progress = match view.quiet {
             true => Progress::Nothing,

@@ -15,7 +15,7 @@ use tenure_core::tool::{FnTool, ToolSpec};
 use tenure_hooks::calls::{Fallback, ResponseCache, Retry};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::Scripted;
-use tenure_store::Store;
+use tenure_store::{Store, StoreKeys};
 use tenure_testkit::Recorder;
 
 fn agent(model: impl Model, cache: ResponseCache) -> AgentBuilder {
@@ -312,8 +312,9 @@ async fn a_resumed_run_has_the_same_hit_or_miss_whatever_the_cache_has_by_then()
 async fn a_store_keeps_answers_for_other_processes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tenure.db");
+    let keys = StoreKeys::folder(folder.path().join("keys"));
     let ask = async |model: Play| {
-        let cache = ResponseCache::kept_in(Store::open(&path).unwrap().cache());
+        let cache = ResponseCache::kept_in(Store::open_with(&path, &keys).unwrap().cache());
         let agent = agent(model, cache).build().unwrap();
         agent.scoped(async |agent| agent.run("why?").await).await.unwrap().output().to_owned()
     };
@@ -321,7 +322,7 @@ async fn a_store_keeps_answers_for_other_processes() {
     let unused = Play::new([]);
     assert_eq!(ask(unused.clone()).await, "it");
     assert_eq!(unused.calls(), 0);
-    assert!(Store::open(&path).unwrap().verify().unwrap().is_whole());
+    assert!(Store::open_with(&path, &keys).unwrap().verify().unwrap().is_whole());
 }
 
 #[tokio::test(start_paused = true)]

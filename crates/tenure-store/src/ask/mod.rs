@@ -27,7 +27,7 @@ impl Store {
     /// answers it, or its run goes on. One whose row is damaged is left out, with a warning:
     /// [`Store::verify`] names it.
     pub fn asks(&self, query: &AskQuery) -> Result<Vec<AskInfo>, StoreError> {
-        let path = self.path();
+        let path = self.file();
         self.read(|conn| {
             table::select(conn, path, query, |row| {
                 skip_damaged(row.map(|row| row.and_then(|found| found.into_info(path))))
@@ -79,7 +79,7 @@ impl Store {
     }
 
     fn ask_if_any(&self, id: &str) -> Result<Option<AskInfo>, StoreError> {
-        let path = self.path();
+        let path = self.file();
         let found = self.read(|conn| {
             if let Some(found) = table::find(conn, path, id)? {
                 return Ok(Some(found));

@@ -1,8 +1,10 @@
 //! A question as a row: read, held against its checksum, and taken apart.
 
 use super::info::{AskInfo, AskStatus};
+use crate::db::StoreFile;
 use crate::error::StoreError;
 use crate::journal::{Sum, time};
+use crate::key::{Seal, Table};
 use rusqlite::Row;
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,9 +45,9 @@ struct Question {
 }
 
 impl AskRow {
-    /// The row, its checksum as it stands, and the name of its run.
-    fn read(row: &Row<'_>) -> Result<(Self, i64, Option<String>), rusqlite::Error> {
-        let it = Self {
+    /// The row as it stands.
+    fn read(row: &Row<'_>) -> Result<Self, rusqlite::Error> {
+        Ok(Self {
             id: row.get(0)?,
             run: row.get(1)?,
             step: row.get(2)?,
@@ -61,18 +63,22 @@ impl AskRow {
             answer: row.get(12)?,
             by: row.get(13)?,
             decided: row.get(14)?,
-        };
-        Ok((it, row.get(15)?, row.get(16)?))
+        })
     }
 
-    pub(super) fn sum(&self) -> i64 {
+    fn sum(&self) -> Sum {
         let mut sum = Sum::new();
         sum.text(&self.id).text(&self.run).text(&self.step).text(&self.agent);
         sum.opt_text(self.hook.as_deref()).opt_text(self.tool.as_deref());
         sum.text(&self.prompt).text(&self.question).text(&self.action);
         sum.int(self.created).opt_int(self.expires).text(&self.status);
         sum.opt_text(self.answer.as_deref()).opt_text(self.by.as_deref()).opt_int(self.decided);
-        sum.finish()
+        sum
+    }
+
+    /// The seal of the row.
+    pub(super) fn seal(&self, file: &StoreFile) -> Seal {
+        self.sum().seal(file, Table::Asks)
     }
 }
 
@@ -87,24 +93,23 @@ pub(super) struct Checked {
 impl Checked {
     /// Reads the [`COLUMNS`].
     pub(super) fn read(
-        path: &Path,
+        path: &StoreFile,
         row: &Row<'_>,
     ) -> Result<Result<Self, StoreError>, rusqlite::Error> {
-        let (row, sum, run_name) = AskRow::read(row)?;
-        Ok(Self::check(path, row, sum, run_name))
+        let stored = AskRow::read(row)?;
+        let is_whole = stored.sum().check(path, Table::Asks, row.get_ref(15)?);
+        Ok(Self::check(path, stored, is_whole, row.get(16)?))
     }
 
     fn check(
         path: &Path,
         row: AskRow,
-        sum: i64,
+        is_whole: Result<(), &'static str>,
         run_name: Option<String>,
     ) -> Result<Self, StoreError> {
         let damaged =
             |what: &str| StoreError::damaged(path, format!("question {}: {what}", row.id));
-        if row.sum() != sum {
-            return Err(damaged("it does not fit its checksum"));
-        }
+        is_whole.map_err(damaged)?;
         let Some(status) = AskStatus::named(&row.status) else {
             return Err(damaged(&format!("`{}` is no status of a question", row.status)));
         };

@@ -4,13 +4,13 @@
 
 use super::info::{AskInfo, AskQuery, AskStatus};
 use super::row::{AskRow, COLUMNS, Checked, action_hash};
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::journal::{NewRow, Tx, millis, time};
 use crate::store::Store;
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::json;
-use std::path::Path;
 use std::time::SystemTime;
 use tenure_core::RunId;
 use tenure_core::ask::{Answer, PendingAsk};
@@ -124,7 +124,7 @@ fn insert(tx: &Tx<'_>, row: &AskRow) -> Result<(), StoreError> {
             row.created,
             row.expires,
             row.status,
-            row.sum(),
+            row.seal(tx.path()),
         ])
         .explain(tx.path(), what)?;
     Ok(())
@@ -185,7 +185,11 @@ pub(crate) fn cancel_open(tx: &mut Tx<'_>, run: RunId, why: &str) -> Result<usiz
 }
 
 /// How many questions of a run are open.
-pub(crate) fn count_open(conn: &Connection, path: &Path, run: &str) -> Result<usize, StoreError> {
+pub(crate) fn count_open(
+    conn: &Connection,
+    path: &StoreFile,
+    run: &str,
+) -> Result<usize, StoreError> {
     let sql = "SELECT count(*) FROM asks WHERE run = ?1 AND status = 'open'";
     let count: i64 = conn
         .prepare_cached(sql)
@@ -197,7 +201,7 @@ pub(crate) fn count_open(conn: &Connection, path: &Path, run: &str) -> Result<us
 /// The answer of a question that is decided.
 pub(crate) fn decision(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     id: &str,
 ) -> Result<Option<Answer>, StoreError> {
     Ok(find(conn, path, id)?.and_then(|known| known.answer))
@@ -227,7 +231,7 @@ fn write_decision(
     let sql = "UPDATE asks SET status = ?2, answer = ?3, by = ?4, decided = ?5, sum = ?6 \
                WHERE id = ?1 AND status = 'open'";
     let mut update = tx.conn().prepare_cached(sql).explain(tx.path(), what)?;
-    let values = params![row.id, row.status, row.answer, row.by, row.decided, row.sum()];
+    let values = params![row.id, row.status, row.answer, row.by, row.decided, row.seal(tx.path())];
     let changed = update.execute(values).explain(tx.path(), what)?;
     drop(update);
     // It was read as open in this transaction, which nobody else writes beside.
@@ -252,7 +256,7 @@ fn write_decision(
 /// A question, by its whole id.
 pub(super) fn find(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     id: &str,
 ) -> Result<Option<Checked>, StoreError> {
     let sql =
@@ -267,7 +271,7 @@ pub(super) fn find(
 /// reading, the second of one row.
 pub(super) fn select<T>(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     query: &AskQuery,
     mut take: impl FnMut(
         Result<Result<Checked, StoreError>, StoreError>,
@@ -295,7 +299,7 @@ pub(super) fn select<T>(
 /// The ids that begin with `prefix`, and what they ask: at most `limit`.
 pub(super) fn beginning(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     prefix: &str,
     limit: usize,
 ) -> Result<Vec<(String, String)>, StoreError> {

@@ -2,6 +2,8 @@
 
 mod table;
 
+#[cfg(test)]
+pub(crate) use table::find;
 pub(crate) use table::forget_over;
 
 use crate::error::{StoreError, StoreErrorKind};
@@ -76,7 +78,7 @@ impl StoreCache {
 
     /// How many answers there are, and how many bytes: those included that are over.
     pub fn used(&self) -> Result<(u64, u64), StoreError> {
-        self.store.read(|conn| table::used(conn, self.store.path()))
+        self.store.read(|conn| table::used(conn, self.store.file()))
     }
 }
 
@@ -87,10 +89,10 @@ impl Cache for StoreCache {
         // Not on this thread: whoever asks a cache does not wait for a disk that hangs.
         let read = tokio::task::spawn_blocking(move || {
             let now = millis(SystemTime::now());
-            store.read(|conn| table::find(conn, store.path(), &key, now))
+            store.read(|conn| table::find(conn, store.file(), &key, now))
         });
         let read = read.await.unwrap_or_else(|error| {
-            let message = format!("{}: cannot read: {error}", self.store.path().display());
+            let message = format!("{}: cannot read: {error}", self.store.file().display());
             Err(StoreError::new(StoreErrorKind::Io, message))
         });
         Ok(read?)

@@ -1,8 +1,10 @@
 //! The table of answers that are kept for a while.
 
 use super::Room;
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
 use crate::journal::{Sum, Tx};
+use crate::key::Table;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use std::path::Path;
@@ -21,18 +23,18 @@ impl CacheRow {
         (self.key.len() + self.text.len()) as u64
     }
 
-    fn sum(&self, id: i64, size: i64) -> i64 {
+    fn sum(&self, id: i64, size: i64) -> Sum {
         let mut sum = Sum::new();
         sum.int(id).text(&self.key).text(&self.text).int(size);
         sum.int(self.written).opt_int(self.expires);
-        sum.finish()
+        sum
     }
 }
 
 /// What is kept under a key at this time.
-pub(super) fn find(
+pub(crate) fn find(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     key: &str,
     now: i64,
 ) -> Result<Option<Value>, StoreError> {
@@ -47,11 +49,11 @@ pub(super) fn find(
             expires: row.get(5)?,
         };
         let sum = it.sum(row.get(0)?, row.get(3)?);
-        Ok((it, sum == row.get::<_, i64>(6)?))
+        Ok((it, sum.check(path, Table::Cache, row.get_ref(6)?)))
     });
-    let Some((row, is_right)) = row.optional().explain(path, what)? else { return Ok(None) };
-    if !is_right {
-        let found = format!("the cached answer `{key}` does not fit its checksum");
+    let Some((row, is_whole)) = row.optional().explain(path, what)? else { return Ok(None) };
+    if let Err(wrong) = is_whole {
+        let found = format!("table cache, the answer `{key}`: {wrong}");
         return Err(StoreError::damaged(path, found));
     }
     if row.expires.is_some_and(|expires| expires <= now) {
@@ -76,7 +78,8 @@ pub(super) fn put(tx: &Tx<'_>, row: &CacheRow, room: Room) -> Result<(), StoreEr
     let size = i64::try_from(row.size()).unwrap_or(i64::MAX);
     let sql = "INSERT INTO cache (id, key, value, size, written, expires, sum) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let values = params![id, row.key, row.text, size, row.written, row.expires, row.sum(id, size)];
+    let seal = row.sum(id, size).seal(path, Table::Cache);
+    let values = params![id, row.key, row.text, size, row.written, row.expires, seal];
     conn.prepare_cached(sql).and_then(|mut it| it.execute(values)).explain(path, what)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A copy of the file, made while others read and write.
 
 use super::make::Draft;
-use super::reader;
+use super::{StoreFile, reader};
 use crate::Store;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use rusqlite::Connection;
@@ -20,13 +20,13 @@ impl Store {
             return Err(taken(to));
         }
         let draft = Draft::beside(to).explain(to, "write the backup")?;
-        copy(self.path(), draft.path())?;
+        copy(self.file(), draft.path())?;
         let size = draft.publish(to).explain(to, "write the backup")?;
         size.ok_or_else(|| taken(to))
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy(from: &StoreFile, to: &Path) -> Result<(), StoreError> {
     let what = "write the backup";
     let source = reader(from)?;
     let mut target = Connection::open(to).explain(to, what)?;

@@ -1,12 +1,12 @@
 //! Making a file smaller: the events of old runs go, and what nothing refers to any more.
 
-use super::{DriverLock, writer};
+use super::{DriverLock, StoreFile, writer};
 use crate::Store;
 use crate::cache::forget_over;
 use crate::error::{Explain, StoreError};
-use crate::journal::{Referred, Sum, millis};
+use crate::journal::{Referred, millis, with_tx};
+use crate::runs;
 use crate::store::Durability;
-use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::fs;
@@ -80,7 +80,7 @@ impl Store {
     ///
     /// What goes, goes in one transaction; a process that dies meanwhile leaves a store that is whole.
     pub fn compact(&self, what: &Compaction) -> Result<Compacted, StoreError> {
-        let path = self.path();
+        let path = self.file();
         let _lock = DriverLock::take(path, "tenure db compact")?;
         let conn = writer(path, Durability::Full)?;
         let mut compacted = Compacted { bytes_before: size(path), ..Compacted::default() };
@@ -110,13 +110,13 @@ fn size(path: &Path) -> u64 {
 
 fn delete(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     what: &Compaction,
     compacted: &mut Compacted,
 ) -> Result<(), StoreError> {
-    for run in runs(conn, what).explain(path, "find the runs that are over")? {
+    for run in over(conn, what).explain(path, "find the runs that are over")? {
         compacted.runs += 1;
-        compacted.events += forget(conn, &run).explain(path, "delete the events of a run")?;
+        compacted.events += forget(conn, path, &run)?;
     }
     let referred = Referred::find(conn, path)?;
     (compacted.texts, compacted.lists) = referred.delete_others(conn, path)?;
@@ -125,7 +125,7 @@ fn delete(
 }
 
 /// The runs whose events go.
-fn runs(conn: &Connection, what: &Compaction) -> rusqlite::Result<Vec<String>> {
+fn over(conn: &Connection, what: &Compaction) -> rusqlite::Result<Vec<String>> {
     if what.older_than.is_none() && what.keep_last.is_none() {
         return Ok(Vec::new());
     }
@@ -141,26 +141,17 @@ fn runs(conn: &Connection, what: &Compaction) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Deletes what there is of a run beside its row, and says so there.
-fn forget(conn: &Connection, run: &str) -> rusqlite::Result<u64> {
-    let events = conn.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([run])?;
-    for table in ["heads", "asks", "requests"] {
-        conn.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?.execute([run])?;
-    }
+fn forget(conn: &Connection, file: &StoreFile, run: &str) -> Result<u64, StoreError> {
+    let what = "delete the events of a run";
     let now = millis(SystemTime::now());
-    let mut all = conn.prepare_cached("SELECT * FROM runs WHERE id = ?1")?;
-    let (compacted, at) = (all.column_index("compacted")?, all.column_index("sum")?);
-    let columns = all.column_count();
-    let sum = all.query_row([run], |row| {
-        let mut sum = Sum::new();
-        for column in (0..columns).filter(|column| *column != at) {
-            match column == compacted {
-                true => sum.column(ValueRef::from(&Value::Integer(now))),
-                false => sum.column(row.get_ref(column)?),
-            };
-        }
-        Ok(sum.finish())
-    })?;
-    let update = "UPDATE runs SET compacted = ?2, sum = ?3 WHERE id = ?1";
-    conn.prepare_cached(update)?.execute(params![run, now, sum])?;
-    Ok(events as u64)
+    // First: a row that is not ours is not to become ours.
+    with_tx(conn, file, |tx| runs::change(tx, run, |row| row.compacted = Some(now)))?;
+    let delete = |table: &str| {
+        let sql = format!("DELETE FROM {table} WHERE run = ?1");
+        conn.prepare_cached(&sql).and_then(|mut delete| delete.execute([run])).explain(file, what)
+    };
+    for table in ["heads", "asks", "requests"] {
+        delete(table)?;
+    }
+    Ok(delete("events")? as u64)
 }

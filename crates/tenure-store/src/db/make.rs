@@ -1,10 +1,14 @@
 //! A new file: there whole or not at all, and nobody else's to read.
 
-use super::{connect, schema};
-use crate::error::{Explain, StoreError};
+use super::{Access, StoreFile, adopt, connect, schema};
+use crate::error::{Explain, StoreError, StoreErrorKind};
+use crate::key::{Identity, Seals, StoreKeys, random};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tenure_core::RunId;
@@ -38,11 +42,12 @@ impl Draft {
             file.sync_all()?;
             file.metadata()?.len()
         };
-        match fs::hard_link(&self.0, to) {
+        // By this name alone: a store with two would be two to SQLite.
+        match renameat_with(CWD, &self.0, CWD, to, RenameFlags::NOREPLACE) {
             Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            // Not every file system has links.
-            Err(_) if !to.exists() => fs::rename(&self.0, to)?,
+            Err(Errno::EXIST) => return Ok(None),
+            // Not every file system can do it at once.
+            Err(_) if to.symlink_metadata().is_err() => fs::rename(&self.0, to)?,
             Err(_) => return Ok(None),
         }
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -59,14 +64,14 @@ impl Drop for Draft {
     }
 }
 
-fn with(path: &Path, end: &str) -> PathBuf {
+pub(super) fn with(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
 }
 
-/// Makes a store, and its folder. Another process may be faster; then its file is the one.
-pub(super) fn store(path: &Path) -> Result<(), StoreError> {
+/// Makes a store, its key, and its folder. Another process may be faster; then its file is the one.
+pub(super) fn store(path: &Path, keys: &StoreKeys) -> Result<(), StoreError> {
     let what = "make a store";
     // A link to a place where nothing is yet says where it is to be.
     let linked = fs::read_link(path).ok();
@@ -75,12 +80,67 @@ pub(super) fn store(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).explain(folder, "create the folder of a store")?;
     }
+    let identity = Identity(random(path)?);
+    // On disk before the store is: one without its key would be nobody's.
+    let key = keys.make(identity)?;
+    let file = StoreFile::new(path, Access::ReadWrite, keys);
+    let file = file.sealed(identity, Seals::new(&key, identity));
     let draft = Draft::beside(path).explain(path, what)?;
-    let mut conn = connect(draft.path())?;
-    schema::migrate(&mut conn, draft.path())?;
+    let conn = connect(draft.path(), Access::ReadWrite)?;
+    schema::create(&conn, path, || adopt::write_identity(&conn, &file))?;
+    conn.close().map_err(|(_, error)| error).explain(path, what)?;
+    // What is on disk, and not what a connection remembers.
+    let conn = connect(draft.path(), Access::ReadWrite)?;
+    schema::check(&conn, path, schema::VERSION)?;
+    adopt::check_key(&conn, &file)?;
     conn.close().map_err(|(_, error)| error).explain(path, what)?;
     draft.publish(path).explain(path, what)?;
     Ok(())
+}
+
+/// The file that a path means, where it really is.
+pub(super) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Makes sure that what SQLite would read and write beside the file is a store's.
+pub(super) fn check_beside(path: &Path) -> Result<(), StoreError> {
+    let real = real(path);
+    for end in ["-wal", "-shm", "-journal"] {
+        let beside = with(&real, end);
+        let Ok(metadata) = beside.symlink_metadata() else { continue };
+        // A store has a log, never a journal: SQLite would undo what one says, and delete what it
+        // names.
+        if !metadata.is_file() || end == "-journal" {
+            let message = format!(
+                "{}: {} is none of a store's files; nothing was changed. Move it away",
+                path.display(),
+                beside.display()
+            );
+            return Err(StoreError::new(StoreErrorKind::Foreign, message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all of a store is in the file itself: nothing is in a log beside it.
+pub(super) fn is_at_rest(path: &Path) -> bool {
+    let log = with(&real(path), "-wal").metadata();
+    log.map_or(true, |log| log.len() == 0)
+}
+
+/// The file as SQLite is told of one that does not change.
+pub(super) fn uri_at_rest(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for byte in real(path).as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Whether a file that SQLite does not take for one of its own was a store: it begins as such files

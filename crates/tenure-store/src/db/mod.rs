@@ -1,7 +1,9 @@
 //! The file: how it is opened, what is in it, which version of us wrote it.
 
+mod adopt;
 mod backup;
 mod compact;
+mod file;
 mod lock;
 mod make;
 mod patience;
@@ -10,19 +12,32 @@ mod schema;
 mod tests;
 mod verify;
 
+pub use adopt::{Authenticity, Holdings};
+pub(crate) use adopt::{check_key, not_authenticated};
 pub use compact::{Compacted, Compaction};
+pub(crate) use file::StoreFile;
 pub use lock::DriverInfo;
 pub(crate) use lock::DriverLock;
 pub use verify::{Fault, Verified};
 
 use crate::error::{Explain, StoreError, StoreErrorKind};
+use crate::key::StoreKeys;
 use crate::store::Durability;
 use patience::Patience;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// Makes sure that the file is ours, is there, and has the newest schema. A connection that reads it.
-pub(crate) fn prepare(path: &Path, create: Create) -> Result<Connection, StoreError> {
+/// A file that is there, and what is known of it.
+pub(crate) struct Opened {
+    pub(crate) file: StoreFile,
+    pub(crate) authenticity: Authenticity,
+    /// A connection that reads it.
+    pub(crate) reader: Connection,
+}
+
+/// Makes sure that the file is ours, is there, and has a schema of ours; the newest, if it is known to
+/// be its user's.
+pub(crate) fn prepare(path: &Path, create: Create, keys: &StoreKeys) -> Result<Opened, StoreError> {
     if !path.exists() {
         match create {
             Create::No => {
@@ -32,21 +47,40 @@ pub(crate) fn prepare(path: &Path, create: Create) -> Result<Connection, StoreEr
                 );
                 return Err(StoreError::new(StoreErrorKind::Missing, message));
             }
-            Create::Yes => make::store(path)?,
+            Create::Yes => make::store(path, keys)?,
         }
     }
-    open(path).map_err(|error| unusable(path, error))
+    let opened = make::check_beside(path).and_then(|()| {
+        let opened = open(path, keys, Access::ReadWrite);
+        match opened {
+            Err(error) if error.kind() == StoreErrorKind::ReadOnly && make::is_at_rest(path) => {
+                open(path, keys, Access::AtRest)
+            }
+            opened => opened,
+        }
+    });
+    opened.map_err(|error| unusable(path, error))
 }
 
-fn open(path: &Path) -> Result<Connection, StoreError> {
-    let mut conn = connect(path)?;
-    match schema::version(&conn, path)? {
-        Some(schema::VERSION) => {}
-        Some(_) => schema::migrate(&mut conn, path)?,
-        None => return Err(empty(path)),
+fn open(path: &Path, keys: &StoreKeys, access: Access) -> Result<Opened, StoreError> {
+    let file = StoreFile::new(path, access, keys);
+    let mut conn = connect(path, access)?;
+    let Some(version) = schema::version(&conn, path)? else { return Err(empty(path)) };
+    // Nothing of the file is run or believed before this.
+    schema::check(&conn, path, version)?;
+    if version < schema::FIRST_WITH_IDENTITY {
+        let reader = only_reading(conn, path)?;
+        return Ok(Opened { file, authenticity: Authenticity::Earlier, reader });
     }
-    schema::check(&conn, path)?;
-    only_reading(conn, path)
+    let file = adopt::recognize(&conn, file)?;
+    let authenticity = match file.seals() {
+        Some(_) => Authenticity::Authenticated,
+        None => Authenticity::Unknown,
+    };
+    if file.seals().is_some() && version < schema::VERSION {
+        schema::migrate(&mut conn, path)?;
+    }
+    Ok(Opened { file, authenticity, reader: only_reading(conn, path)? })
 }
 
 /// Of a file in which SQLite sees nothing yet. A store has its tables from its first moment on, so it
@@ -91,9 +125,28 @@ pub(crate) enum Create {
     No,
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).explain(path, "open the store")?;
+/// The way in which a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// As files are that others may write.
+    ReadWrite,
+    /// As one that does not change: where neither it nor anything beside it can be written.
+    AtRest,
+}
+
+fn connect(path: &Path, access: Access) -> Result<Connection, StoreError> {
+    let what = "open the store";
+    let mut conn = match access {
+        Access::ReadWrite => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(path, flags).explain(path, what)?
+        }
+        Access::AtRest => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            Connection::open_with_flags(make::uri_at_rest(path), flags).explain(path, what)?
+        }
+    };
     let mut patience = Patience::new();
     let wait = move |attempt| patience.wait(attempt);
     conn.busy_handler(Some(wait)).explain(path, "open the store")?;
@@ -107,8 +160,13 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// A connection that writes.
-pub(crate) fn writer(path: &Path, durability: Durability) -> Result<Connection, StoreError> {
-    let conn = connect(path)?;
+pub(crate) fn writer(file: &StoreFile, durability: Durability) -> Result<Connection, StoreError> {
+    if file.seals().is_none() {
+        return Err(not_authenticated(file));
+    }
+    let path: &Path = file;
+    lock::check_names(path)?;
+    let conn = connect(path, file.access())?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Relaxed => "NORMAL",
@@ -119,8 +177,8 @@ pub(crate) fn writer(path: &Path, durability: Durability) -> Result<Connection, 
 }
 
 /// A connection that only reads.
-pub(crate) fn reader(path: &Path) -> Result<Connection, StoreError> {
-    only_reading(connect(path)?, path)
+pub(crate) fn reader(file: &StoreFile) -> Result<Connection, StoreError> {
+    only_reading(connect(file, file.access())?, file)
 }
 
 fn only_reading(conn: Connection, path: &Path) -> Result<Connection, StoreError> {

@@ -20,10 +20,14 @@ const MIGRATIONS: &[&[&str]] = &[
         include_str!("schema/views.sql"),
     ],
     &[include_str!("schema/cache.sql")],
+    &[include_str!("schema/identity.sql")],
 ];
 
 /// The version of the schema that this code reads and writes.
 pub(super) const VERSION: usize = MIGRATIONS.len();
+
+/// The first version that says whose a file is.
+pub(super) const FIRST_WITH_IDENTITY: usize = 3;
 
 /// The file's version; none if there is nothing in it yet.
 pub(super) fn version(conn: &Connection, path: &Path) -> Result<Option<usize>, StoreError> {
@@ -68,10 +72,33 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
     conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).explain(path, what)?;
     conn.pragma_update(None, "synchronous", "FULL").explain(path, what)?;
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).explain(path, what)?;
-    // Another process may have been faster.
-    let found = version(&tx, path)?.unwrap_or(0);
-    apply(&tx, found, VERSION).explain(path, what)?;
+    bring_up(&tx, path)?;
     tx.commit().explain(path, what)
+}
+
+/// Brings the file to the newest version, within a transaction of the caller's.
+pub(super) fn bring_up(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    // Another process may have been faster.
+    let found = version(conn, path)?.unwrap_or(0);
+    apply(conn, found, VERSION).explain(path, "bring the store's schema up to date")
+}
+
+/// Makes the tables of a new file, and leaves it as every connection is to find it.
+pub(super) fn create(
+    conn: &Connection,
+    path: &Path,
+    fill: impl FnOnce() -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let what = "make a store";
+    // With a log of its own it would be whole only after the log is moved into it, and closing a file
+    // does not say if that failed.
+    conn.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).explain(path, what)?;
+    conn.pragma_update(None, "synchronous", "FULL").explain(path, what)?;
+    conn.execute_batch("BEGIN IMMEDIATE").explain(path, what)?;
+    apply(conn, 0, VERSION).explain(path, what)?;
+    fill()?;
+    conn.execute_batch("COMMIT").explain(path, what)?;
+    conn.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).explain(path, what)
 }
 
 fn apply(conn: &Connection, found: usize, wanted: usize) -> rusqlite::Result<()> {
@@ -90,34 +117,41 @@ fn schema(conn: &Connection) -> rusqlite::Result<Schema> {
     all.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
-/// Whether the file has every table as it was made. SQLite has no checksum of that; with another
-/// column name or order, rows would be read as what they are not.
-pub(super) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    static EXPECTED: OnceLock<Schema> = OnceLock::new();
+/// Makes sure that the file has what its version has, as it was made, and nothing else. SQLite has no
+/// checksum of that; with another column name or order, rows would be read as what they are not, and
+/// a trigger would write what nobody asked for.
+pub(super) fn check(conn: &Connection, path: &Path, version: usize) -> Result<(), StoreError> {
+    static EXPECTED: [OnceLock<Schema>; VERSION] = [const { OnceLock::new() }; VERSION];
     let what = "check the store's schema";
-    let expected = match EXPECTED.get() {
+    let cell = &EXPECTED[version - 1];
+    let expected = match cell.get() {
         Some(expected) => expected,
         None => {
             let fresh = Connection::open_in_memory().explain(path, what)?;
             let made =
-                apply(&fresh, 0, VERSION).and_then(|()| schema(&fresh)).explain(path, what)?;
-            EXPECTED.get_or_init(|| made)
+                apply(&fresh, 0, version).and_then(|()| schema(&fresh)).explain(path, what)?;
+            cell.get_or_init(|| made)
         }
     };
     let found = schema(conn).explain(path, what)?;
-    match expected.difference(&found).next() {
-        None => Ok(()),
-        Some((kind, name, _)) => {
-            let found = format!("the {kind} {name} is missing in its schema, or another one");
-            Err(StoreError::damaged(path, found))
-        }
+    if let Some((kind, name, _)) = expected.difference(&found).next() {
+        let found = format!("the {kind} {name} is missing in its schema, or another one");
+        return Err(StoreError::damaged(path, found));
     }
+    if let Some((kind, name, _)) = found.difference(expected).next() {
+        let found = format!("the {kind} {name:?} in its schema is none of a store's");
+        return Err(StoreError::damaged(path, found));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{VERSION, apply, check, migrate, version};
-    use crate::{Store, StoreErrorKind};
+    use crate::db::{Access, Authenticity, StoreFile};
+    use crate::journal::Sum;
+    use crate::key::Table;
+    use crate::{StoreErrorKind, testing};
     use rusqlite::Connection;
     use tenure_core::cache::Cache;
 
@@ -134,9 +168,9 @@ mod tests {
         assert_eq!(version(&conn, &path).expect("it is read"), None);
         migrate(&mut conn, &path).expect("it is brought up to date");
         assert_eq!(version(&conn, &path).expect("it is read"), Some(VERSION));
-        check(&conn, &path).expect("it has what it should");
+        check(&conn, &path, VERSION).expect("it has what it should");
         migrate(&mut conn, &path).expect("a second time changes nothing");
-        check(&conn, &path).expect("it has what it should");
+        check(&conn, &path, VERSION).expect("it has what it should");
     }
 
     #[tokio::test]
@@ -144,16 +178,25 @@ mod tests {
         for earlier in 1..VERSION {
             let (_folder, path, conn) = made();
             apply(&conn, 0, earlier).expect("it is made as it was then");
-            let error = check(&conn, &path).expect_err("it lacks what came later");
-            assert!(error.to_string().contains("cache"), "{error}");
-            let run = "INSERT INTO threads VALUES ('t', 'clerk', '[]', 0, NULL, NULL, 7, 7)";
-            conn.execute_batch(run).expect("it is written");
+            check(&conn, &path, VERSION).expect_err("it lacks what came later");
+            let file = StoreFile::new(&path, Access::ReadWrite, &testing::keys(&path));
+            let mut sum = Sum::new();
+            sum.text("t").text("clerk").text("[]").int(0).null().null().int(7);
+            let sum = sum.seal(&file, Table::Threads);
+            let run = "INSERT INTO threads VALUES ('t', 'clerk', '[]', 0, NULL, NULL, 7, ?1)";
+            conn.execute(run, [sum]).expect("it is written");
+            conn.pragma_update(None, "journal_mode", "WAL").expect("it is set");
             drop(conn);
-            let store = Store::open_existing(&path).expect("it is brought up to date");
+            let store = testing::open_existing(&path).expect("it can be read");
+            assert_eq!(store.authenticity(), Authenticity::Earlier);
+            let found = store.threads().list(10).expect("it is read");
+            assert_eq!(found[0].thread, "t", "it is read as it is");
+            let store = store.adopt().expect("it is brought up to date");
+            assert_eq!(store.authenticity(), Authenticity::Authenticated);
             let threads = "SELECT count(*) FROM threads WHERE thread = 't' AND updated = 7";
             let conn = Connection::open(&path).expect("it opens");
             assert_eq!(version(&conn, &path).expect("it is read"), Some(VERSION));
-            check(&conn, &path).expect("it has what it should");
+            check(&conn, &path, VERSION).expect("it has what it should");
             let kept: i64 = conn.query_row(threads, [], |row| row.get(0)).expect("it is read");
             assert_eq!(kept, 1, "what was in it is there");
             let cache = store.cache();
@@ -171,7 +214,7 @@ mod tests {
         assert_eq!(error.kind(), StoreErrorKind::Newer);
         conn.pragma_update(None, "user_version", VERSION as i64).expect("it is set");
         conn.execute_batch("DROP VIEW v_timeline").expect("it is dropped");
-        let error = check(&conn, &path).expect_err("a view is missing");
+        let error = check(&conn, &path, VERSION).expect_err("a view is missing");
         assert_eq!(error.kind(), StoreErrorKind::Damaged);
         assert!(error.to_string().contains("v_timeline"), "{error}");
         conn.pragma_update(None, "application_id", 7).expect("it is set");

@@ -1,8 +1,10 @@
 //! Checking a whole file: what SQLite says of it, every row, every run, every reference.
 
+use super::StoreFile;
 use crate::Store;
 use crate::error::{Explain, StoreError};
 use crate::journal::{Audit, Sum};
+use crate::key::Table;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde::Serialize;
@@ -15,6 +17,9 @@ use std::path::{Path, PathBuf};
 pub struct Verified {
     /// The file.
     pub file: PathBuf,
+    /// Whether every row was also held against the store's key. Without it, a row that fits its
+    /// checksum may have been written by anybody.
+    pub authenticated: bool,
     /// How many runs it has.
     pub runs: u64,
     /// How many events.
@@ -78,32 +83,43 @@ impl Store {
     ///
     /// Reads only. What is damaged is in the report; an error means that it could not be looked at.
     pub fn verify(&self) -> Result<Verified, StoreError> {
-        let path = self.path();
+        let file = self.file();
         self.read(|conn| {
-            conn.execute_batch("BEGIN").explain(path, "check the store")?;
-            let mut verified =
-                Verified { file: path.to_owned(), runs: 0, events: 0, faults: Vec::new() };
-            let result = pages(conn, path, &mut verified)
-                .and_then(|()| sums(conn, path, &mut verified))
-                .and_then(|()| {
-                    let audit = Audit::of(conn, path)?;
-                    (verified.runs, verified.events) = (audit.runs, audit.events);
-                    verified.faults.extend(audit.faults);
-                    Ok(())
-                });
-            conn.execute_batch("ROLLBACK").explain(path, "check the store")?;
-            match result {
-                Err(error) if error.is_damaged() => {
-                    let fault = Fault::of_file(error.found());
-                    if !verified.faults.contains(&fault) {
-                        verified.faults.push(fault);
-                    }
-                    Ok(verified)
-                }
-                result => result.map(|()| verified),
-            }
+            conn.execute_batch("BEGIN").explain(file, "check the store")?;
+            let verified = check(conn, file);
+            conn.execute_batch("ROLLBACK").explain(file, "check the store")?;
+            verified
         })
-        .map_err(|error| super::unusable(path, error))
+        .map_err(|error| super::unusable(file, error))
+    }
+}
+
+/// Checks everything, within a transaction of the caller's.
+pub(super) fn check(conn: &Connection, file: &StoreFile) -> Result<Verified, StoreError> {
+    let mut verified = Verified {
+        file: file.to_path_buf(),
+        authenticated: file.seals().is_some(),
+        runs: 0,
+        events: 0,
+        faults: Vec::new(),
+    };
+    let result = pages(conn, file, &mut verified)
+        .and_then(|()| sums(conn, file, &mut verified))
+        .and_then(|()| {
+            let audit = Audit::of(conn, file)?;
+            (verified.runs, verified.events) = (audit.runs, audit.events);
+            verified.faults.extend(audit.faults);
+            Ok(())
+        });
+    match result {
+        Err(error) if error.is_damaged() => {
+            let fault = Fault::of_file(error.found());
+            if !verified.faults.contains(&fault) {
+                verified.faults.push(fault);
+            }
+            Ok(verified)
+        }
+        result => result.map(|()| verified),
     }
 }
 
@@ -122,7 +138,7 @@ fn pages(conn: &Connection, path: &Path, verified: &mut Verified) -> Result<(), 
 }
 
 /// The rows of every table that has sums, but events: those are checked run by run.
-fn sums(conn: &Connection, path: &Path, verified: &mut Verified) -> Result<(), StoreError> {
+fn sums(conn: &Connection, path: &StoreFile, verified: &mut Verified) -> Result<(), StoreError> {
     let what = "check the tables";
     let tables = "SELECT name FROM pragma_table_list \
                   WHERE schema = 'main' AND type = 'table' AND name <> 'events' \
@@ -133,6 +149,7 @@ fn sums(conn: &Connection, path: &Path, verified: &mut Verified) -> Result<(), S
         .and_then(|mut tables| tables.query_map([], |row| row.get(0))?.collect())
         .explain(path, what)?;
     for table in tables {
+        let Some(of) = Table::named(&table) else { continue };
         let mut all = conn.prepare(&format!("SELECT * FROM \"{table}\"")).explain(path, what)?;
         let sum = all.column_index("sum").explain(path, what)?;
         let columns = all.column_count();
@@ -149,9 +166,9 @@ fn sums(conn: &Connection, path: &Path, verified: &mut Verified) -> Result<(), S
                 Err(error) => return Err(error),
             };
             number += 1;
-            if !is_right(row, columns, sum).explain(path, what)? {
+            if let Err(wrong) = whole(row, columns, sum, path, of).explain(path, what)? {
                 let row = format!("row {number} ({})", key(row));
-                verified.faults.push(Fault::new(&table, row, "its checksum is wrong"));
+                verified.faults.push(Fault::new(&table, row, wrong));
                 faults += 1;
             }
         }
@@ -159,12 +176,24 @@ fn sums(conn: &Connection, path: &Path, verified: &mut Verified) -> Result<(), S
     Ok(())
 }
 
-fn is_right(row: &Row<'_>, columns: usize, at: usize) -> rusqlite::Result<bool> {
+/// Holds a row against its seal; the inner error says what is wrong with it.
+pub(super) fn whole(
+    row: &Row<'_>,
+    columns: usize,
+    at: usize,
+    file: &StoreFile,
+    table: Table,
+) -> rusqlite::Result<Result<(), &'static str>> {
+    Ok(sum(row, columns, at)?.check(file, table, row.get_ref(at)?))
+}
+
+/// A row as bytes, without the column at `at`.
+pub(super) fn sum(row: &Row<'_>, columns: usize, at: usize) -> rusqlite::Result<Sum> {
     let mut sum = Sum::new();
     for column in (0..columns).filter(|column| *column != at) {
         sum.column(row.get_ref(column)?);
     }
-    Ok(row.get_ref(at)? == ValueRef::Integer(sum.finish()))
+    Ok(sum)
 }
 
 /// The first column, which is the key of most tables.
@@ -172,6 +201,7 @@ fn key(row: &Row<'_>) -> String {
     match row.get_ref(0) {
         Ok(ValueRef::Text(text)) => String::from_utf8_lossy(text).into_owned(),
         Ok(ValueRef::Integer(number)) => number.to_string(),
+        Ok(ValueRef::Blob(bytes)) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => "?".to_owned(),
     }
 }

@@ -4,7 +4,7 @@
 //! changed at what is waited for.
 
 use super::Inner;
-use crate::db;
+use crate::db::{self, StoreFile};
 use crate::error::{Explain, StoreError};
 use crate::run;
 use crate::store::lock;
@@ -24,20 +24,20 @@ const OFTEN: Duration = Duration::from_millis(50);
 const LATER: Duration = Duration::from_secs(1);
 
 pub(super) fn start(drive: &Arc<Inner>) -> Result<Thread, StoreError> {
-    let path = drive.store.path().to_owned();
-    let conn = db::reader(&path)?;
+    let file = drive.store.file().clone();
+    let conn = db::reader(&file)?;
     let weak = Arc::downgrade(drive);
     let thread = thread::Builder::new()
         .name("tenure-watch".to_owned())
         .spawn({
-            let path = path.clone();
-            move || poll(&weak, &conn, &path)
+            let file = file.clone();
+            move || poll(&weak, &conn, &file)
         })
-        .explain(&path, "start the thread that watches the store")?;
+        .explain(&file, "start the thread that watches the store")?;
     Ok(thread.thread().clone())
 }
 
-fn poll(drive: &Weak<Inner>, conn: &Connection, path: &Path) {
+fn poll(drive: &Weak<Inner>, conn: &Connection, path: &StoreFile) {
     let mut seen = None;
     loop {
         let Some(drive) = drive.upgrade() else { return };
@@ -73,7 +73,7 @@ impl Inner {
     fn look(
         &self,
         conn: &Connection,
-        path: &Path,
+        path: &StoreFile,
         logs: &[Arc<run::Inner>],
         seen: &mut Option<(i64, usize)>,
     ) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@ mod work;
 
 use crate::driver::{Begun, Driver};
 use crate::error::StoreError;
+use crate::key::StoreKeys;
 use crate::run::{Resume, RunLog};
 use crate::store::{Store, lock};
 use crate::wish::Wish;
@@ -84,7 +85,12 @@ impl Drop for Inner {
 impl LocalEngine {
     /// Opens the file, makes it if it is not there, and takes the right to drive its runs.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let store = Store::open(path)?;
+        Self::open_with(path, &StoreKeys::of_user())
+    }
+
+    /// Opens the file as [`LocalEngine::open`] does, with keys from another place.
+    pub fn open_with(path: impl AsRef<Path>, keys: &StoreKeys) -> Result<Self, StoreError> {
+        let store = Store::open_with(path, keys)?;
         Ok(Self::new(store.drive("an engine")?))
     }
 

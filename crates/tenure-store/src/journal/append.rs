@@ -2,20 +2,21 @@
 
 use super::list::{self, Base, Part};
 use super::pack::{Kind, Packed, PackedList, references};
-use super::read::pointed;
-use super::row::{COLUMNS, NewRow, Stored};
+use super::read::{pointed, sealed_chain};
+use super::row::{COLUMNS, NewRow, Stored, link};
 use super::shelf::Shelf;
 use super::sum::{Chain, Hash, NO_CHAIN, Sum, hex};
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
+use crate::key::Table;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 use std::fmt::Display;
-use std::path::Path;
 
 /// A transaction that others may share. What fails in it is undone; what others did in it is not.
 pub(crate) struct Tx<'a> {
     pub(super) conn: &'a Connection,
-    pub(super) path: &'a Path,
+    pub(super) file: &'a StoreFile,
     pub(super) heads: &'a mut Heads,
 }
 
@@ -66,8 +67,8 @@ impl Tx<'_> {
     }
 
     /// The file, for what is said of errors.
-    pub(crate) fn path(&self) -> &Path {
-        self.path
+    pub(crate) fn path(&self) -> &StoreFile {
+        self.file
     }
 
     /// Appends a row to a run, and says which number it has.
@@ -87,8 +88,9 @@ impl Tx<'_> {
         let seq = head.seq + 1;
         row.sum(run, seq as i64, sum);
         let chain = sum.chain(&head.chain);
+        let link = link(run, seq, &chain);
         let mut append =
-            self.conn.prepare_cached(APPEND).explain(self.path, "append to the journal")?;
+            self.conn.prepare_cached(APPEND).explain(self.file, "append to the journal")?;
         let row = params![
             run,
             seq as i64,
@@ -104,15 +106,16 @@ impl Tx<'_> {
             row.ordinal,
             row.input_text(),
             row.data.as_ref().map(|data| &data.text),
-            sum.finish(),
+            sum.seal_with(self.file, Table::Events, &link),
             &chain[..],
         ];
-        append.execute(row).explain(self.path, "append to the journal")?;
+        append.execute(row).explain(self.file, "append to the journal")?;
         let point = if seq == 1 { FIRST } else { LATER };
         let mut point =
-            self.conn.prepare_cached(point).explain(self.path, "append to the journal")?;
-        let pointed = point.execute(params![run, seq as i64, &chain[..]]);
-        if pointed.explain(self.path, "append to the journal")? != 1 {
+            self.conn.prepare_cached(point).explain(self.file, "append to the journal")?;
+        let sealed = sealed_chain(self.file, &link, &chain);
+        let pointed = point.execute(params![run, seq as i64, sealed]);
+        if pointed.explain(self.file, "append to the journal")? != 1 {
             return Err(self.lost(run, "it has events, but no row in table heads"));
         }
         (head.seq, head.chain) = (seq, chain);
@@ -124,19 +127,19 @@ impl Tx<'_> {
         let what = "read the end of a run";
         let query =
             format!("SELECT {COLUMNS} FROM events WHERE run = ?1 ORDER BY seq DESC LIMIT 1");
-        let mut last = self.conn.prepare_cached(&query).explain(self.path, what)?;
-        let mut rows = last.query([run]).explain(self.path, what)?;
-        let row = rows.next().explain(self.path, what)?;
+        let mut last = self.conn.prepare_cached(&query).explain(self.file, what)?;
+        let mut rows = last.query([run]).explain(self.file, what)?;
+        let row = rows.next().explain(self.file, what)?;
         let found = row.map(|row| {
             let row = Stored(row);
-            row.check(&mut self.heads.sum)?;
+            row.check(self.file, &mut self.heads.sum)?;
             Ok((row.seq()?, row.chain()?))
         });
         let found = found.transpose().map_err(|wrong: String| {
             self.lost(run, format!("its last row in table events: {wrong}"))
         })?;
         // To go on behind a row that is not the last would be to write another history.
-        if found != pointed(self.conn, self.path, run)? {
+        if found != pointed(self.conn, self.file, run)? {
             return Err(self.lost(run, "the last of its events are missing"));
         }
         let (seq, chain) = found.unwrap_or((0, NO_CHAIN));
@@ -145,7 +148,7 @@ impl Tx<'_> {
 
     #[cold]
     fn lost(&self, run: &str, wrong: impl Display) -> StoreError {
-        StoreError::damaged(self.path, format_args!("run {run}: {wrong}"))
+        StoreError::damaged(self.file, format_args!("run {run}: {wrong}"))
     }
 
     /// Writes what is kept apart of a value. For rows of other tables, too: there `run` is whatever
@@ -167,7 +170,7 @@ impl Tx<'_> {
         if let Some((_, hash)) = first
             && !self.heads.bases.contains_key(run)
         {
-            let base = Shelf::default().base(self.conn, self.path, &hash)?;
+            let base = Shelf::default().base(self.conn, self.file, &hash)?;
             self.heads.bases.insert(run.into(), base);
         }
         Ok(())
@@ -176,8 +179,8 @@ impl Tx<'_> {
     fn blob(&self, hash: &Hash, body: &str) -> Result<(), StoreError> {
         let what = "write a text that is kept apart";
         let sql = "INSERT INTO blobs (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        let mut insert = self.conn.prepare_cached(sql).explain(self.path, what)?;
-        insert.execute(params![&hash[..], body]).explain(self.path, what)?;
+        let mut insert = self.conn.prepare_cached(sql).explain(self.file, what)?;
+        insert.execute(params![&hash[..], body]).explain(self.file, what)?;
         Ok(())
     }
 
@@ -185,16 +188,16 @@ impl Tx<'_> {
         let what = "write a list of messages";
         let base = self.heads.bases.remove(run);
         let find = "SELECT depth FROM messages WHERE hash = ?1";
-        let mut find = self.conn.prepare_cached(find).explain(self.path, what)?;
+        let mut find = self.conn.prepare_cached(find).explain(self.file, what)?;
         let known: Option<i64> = find
             .query_row([&list.hash[..]], |row| row.get(0))
             .optional()
-            .explain(self.path, what)?;
+            .explain(self.file, what)?;
         let depth = match known {
             // It is there, and so are its messages.
             Some(depth) => usize::try_from(depth).map_err(|_| {
                 let found = format!("the list of messages {} in table messages", hex(&list.hash));
-                StoreError::damaged(self.path, found)
+                StoreError::damaged(self.file, found)
             })?,
             None => self.new_list(base.as_ref(), list)?,
         };
@@ -230,10 +233,10 @@ impl Tx<'_> {
             }
         }
         let sql = "INSERT INTO messages (hash, parent, depth, body) VALUES (?1, ?2, ?3, ?4)";
-        let mut insert = self.conn.prepare_cached(sql).explain(self.path, what)?;
+        let mut insert = self.conn.prepare_cached(sql).explain(self.file, what)?;
         let parent = parent.map(|parent| &parent[..]);
         let row = params![&list.hash[..], parent, depth as i64, list::write(&parts)];
-        insert.execute(row).explain(self.path, what)?;
+        insert.execute(row).explain(self.file, what)?;
         Ok(depth)
     }
 }

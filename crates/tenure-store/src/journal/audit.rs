@@ -5,11 +5,10 @@ use super::pack::{Kind, references};
 use super::read::walk;
 use super::shelf::Shelf;
 use super::sum::{Hash, hash, hex};
-use crate::db::Fault;
+use crate::db::{Fault, StoreFile};
 use crate::error::{Explain, StoreError};
 use rusqlite::Connection;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 /// What was found in the runs of a file.
 pub(crate) struct Audit {
@@ -27,7 +26,7 @@ pub(crate) struct Referred {
 
 impl Audit {
     /// Looks at everything.
-    pub(crate) fn of(conn: &Connection, path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn of(conn: &Connection, path: &StoreFile) -> Result<Self, StoreError> {
         let mut audit = Self { runs: 0, events: 0, faults: Vec::new() };
         audit.rows(conn, path)?;
         audit.scopes(conn, path)?;
@@ -36,7 +35,7 @@ impl Audit {
         Ok(audit)
     }
 
-    fn rows(&mut self, conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    fn rows(&mut self, conn: &Connection, path: &StoreFile) -> Result<(), StoreError> {
         let what = "check the runs";
         let known: Vec<(String, String, Option<i64>)> = conn
             .prepare("SELECT id, status, compacted FROM runs")
@@ -85,7 +84,7 @@ impl Audit {
     }
 
     /// What began ends once: at most once in a run that goes on, exactly once in one that is over.
-    fn scopes(&mut self, conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    fn scopes(&mut self, conn: &Connection, path: &StoreFile) -> Result<(), StoreError> {
         let what = "check what began and ended";
         let query = "SELECT e.run, e.name, sum(e.type = 'scope.began'), sum(e.type = 'scope.ended'), \
                      coalesce(r.status = 'ended', 0) \
@@ -112,7 +111,7 @@ impl Audit {
     fn contents(
         &mut self,
         conn: &Connection,
-        path: &Path,
+        path: &StoreFile,
         referred: &Referred,
     ) -> Result<(), StoreError> {
         let what = "check what is kept apart";
@@ -160,7 +159,7 @@ impl Audit {
 
 type Nodes = HashMap<Hash, (Option<Hash>, Vec<Part>)>;
 
-fn nodes(conn: &Connection, path: &Path) -> Result<Nodes, StoreError> {
+fn nodes(conn: &Connection, path: &StoreFile) -> Result<Nodes, StoreError> {
     let what = "read the lists of messages";
     let mut all = conn.prepare("SELECT hash, parent, body FROM messages").explain(path, what)?;
     let mut rows = all.query([]).explain(path, what)?;
@@ -181,7 +180,7 @@ fn nodes(conn: &Connection, path: &Path) -> Result<Nodes, StoreError> {
 
 impl Referred {
     /// Looks through every text of every table: whoever wrote one may have packed it.
-    pub(crate) fn find(conn: &Connection, path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn find(conn: &Connection, path: &StoreFile) -> Result<Self, StoreError> {
         let what = "look for what rows refer to";
         let columns = "SELECT t.name, c.name FROM pragma_table_list t, pragma_table_info(t.name) c \
                        WHERE t.schema = 'main' AND t.type = 'table' AND c.type = 'TEXT' \
@@ -217,7 +216,7 @@ impl Referred {
     pub(crate) fn delete_others(
         mut self,
         conn: &Connection,
-        path: &Path,
+        path: &StoreFile,
     ) -> Result<(u64, u64), StoreError> {
         let what = "delete what nothing refers to";
         let nodes = nodes(conn, path)?;

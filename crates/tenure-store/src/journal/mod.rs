@@ -8,6 +8,7 @@ mod audit;
 mod list;
 mod pack;
 mod read;
+mod reseal;
 mod row;
 mod shelf;
 mod sum;
@@ -17,10 +18,11 @@ pub(crate) use append::Tx;
 pub(crate) use audit::{Audit, Referred};
 pub(crate) use pack::{Packed, list_reference, pack_list};
 pub use read::Record;
+pub(crate) use reseal::reseal_events;
 pub(crate) use row::{NewRow, Row, millis, time};
 pub(crate) use shelf::Shelf;
 pub(crate) use sum::{Hash, Sum, hash, hash_of_list, hex};
-pub(crate) use writer::{Job, Writer, run_one};
+pub(crate) use writer::{Job, Writer, run_one, with_tx};
 
 #[cfg(test)]
 mod tests;

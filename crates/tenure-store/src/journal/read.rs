@@ -1,9 +1,11 @@
 //! Reading a run's rows: each is checked against its sum, its number and the chain.
 
-use super::row::{COLUMNS, Row, Stored, time};
+use super::row::{COLUMNS, Row, Stored, link, time};
 use super::sum::{Chain, NO_CHAIN, Sum};
 use crate::Store;
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
+use crate::key::Table;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -50,14 +52,14 @@ impl Store {
     pub fn records(&self, run: RunId, after: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         let run = run.to_string();
         self.read(|conn| {
-            let rows = rows(conn, self.path(), &run, after, limit, |_, _| true)?;
+            let rows = rows(conn, self.file(), &run, after, limit, |_, _| true)?;
             rows.into_iter().map(|row| self.record(conn, row)).collect()
         })
     }
 
     fn record(&self, conn: &Connection, row: Row) -> Result<Record, StoreError> {
         let data = match &row.data {
-            Some(data) => self.shelf().expand(conn, self.path(), data)?,
+            Some(data) => self.shelf().expand(conn, self.file(), data)?,
             None => Value::Null,
         };
         let step = row.key();
@@ -84,7 +86,7 @@ impl Store {
         run: &str,
         wanted: impl Fn(&str, Option<&str>) -> bool,
     ) -> Result<Vec<Row>, StoreError> {
-        self.read(|conn| rows(conn, self.path(), run, 0, usize::MAX, wanted))
+        self.read(|conn| rows(conn, self.file(), run, 0, usize::MAX, wanted))
     }
 
     /// What a stored row says, or `null`.
@@ -97,13 +99,13 @@ impl Store {
 
     /// What a stored text says that was packed.
     pub(crate) fn expand_text(&self, text: &str) -> Result<Value, StoreError> {
-        self.read(|conn| self.shelf().expand(conn, self.path(), text))
+        self.read(|conn| self.shelf().expand(conn, self.file(), text))
     }
 }
 
 fn rows(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     run: &str,
     after: u64,
     limit: usize,
@@ -125,7 +127,7 @@ fn rows(
 /// Goes through a run's rows from `from` on and checks each.
 pub(super) fn walk(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     run: &str,
     from: u64,
     limit: usize,
@@ -137,29 +139,34 @@ pub(super) fn walk(
     let mut statement = conn.prepare_cached(&query).explain(path, what)?;
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let range = params![run, number(from), number(limit as u64)];
-    // Read before the rows: there may be more of them by now, and not fewer.
+    // One moment for the rows and for what heads says of them: what is beyond that was not appended
+    // by us.
+    let moment = conn.is_autocommit().then(|| conn.unchecked_transaction());
+    let _moment = moment.transpose().explain(path, what)?;
     let last = pointed(conn, path, run)?;
     let mut rows = statement.query(range).explain(path, what)?;
     let (mut sum, mut next) = (Sum::new(), from);
     let mut chain: Option<Chain> = (from <= 1).then_some(NO_CHAIN);
     while let Some(row) = rows.next().explain(path, what)? {
         let row = Stored(row);
-        let checked = check(&row, &mut sum, next, chain.as_ref()).and_then(|now| {
+        let checked = check(path, &row, &mut sum, next, chain.as_ref()).and_then(|now| {
             chain = Some(now);
-            if last.is_some_and(|(seq, chain)| seq == next && chain != now) {
-                return Err("it is not the one that table heads has".to_owned());
+            match last {
+                None => Err("table heads does not know of the run".to_owned()),
+                Some((seq, _)) if next > seq => {
+                    Err("it is behind the last one that table heads has".to_owned())
+                }
+                Some((seq, chain)) if seq == next && chain != now => {
+                    Err("it is not the one that table heads has".to_owned())
+                }
+                Some(_) => each(&row),
             }
-            each(&row)
         });
         checked.map_err(|wrong| damaged(path, run, next, wrong))?;
         next += 1;
     }
     let read = next - from;
     match last {
-        // It may have begun in between.
-        None if read > 0 && pointed(conn, path, run)?.is_none() => {
-            Err(damaged(path, run, from, "table heads does not know of the run"))
-        }
         Some((seq, _)) if next <= seq && read < limit as u64 => {
             Err(damaged(path, run, next, "it is missing, and so are all after it"))
         }
@@ -170,28 +177,49 @@ pub(super) fn walk(
 /// The number and the chain of a run's last row, as they were noted beside it.
 pub(super) fn pointed(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     run: &str,
 ) -> Result<Option<(u64, Chain)>, StoreError> {
     let what = "read how far a run's events go";
     let sql = "SELECT seq, chain FROM heads WHERE run = ?1";
     let mut find = conn.prepare_cached(sql).explain(path, what)?;
-    let found = find.query_row([run], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
-    let Some((seq, chain)) = found.optional().explain(path, what)? else { return Ok(None) };
-    match u64::try_from(seq) {
-        Ok(seq) => Ok(Some((seq, chain))),
-        Err(_) => Err(StoreError::damaged(path, format_args!("table heads, run {run}: {seq}"))),
-    }
+    let found = find.query_row([run], |row| Ok((row.get(0)?, row.get(1)?)));
+    let Some((seq, sealed)) = found.optional().explain(path, what)? else { return Ok(None) };
+    head(path, run, seq, sealed)
+        .map(Some)
+        .map_err(|wrong| StoreError::damaged(path, format_args!("table heads, run {run}: {wrong}")))
+}
+
+/// A row of `heads`, if it is as it was written.
+fn head(
+    file: &StoreFile,
+    run: &str,
+    seq: i64,
+    sealed: Vec<u8>,
+) -> Result<(u64, Chain), &'static str> {
+    let seq = u64::try_from(seq).map_err(|_| "its number is none")?;
+    let (chain, code) = sealed.split_at_checked(NO_CHAIN.len()).ok_or("its chain is cut")?;
+    let chain = chain.try_into().map_err(|_| "its chain is cut")?;
+    let code = (!code.is_empty()).then_some(code);
+    link(run, seq, &chain).check_code(file, Table::Heads, code)?;
+    Ok((seq, chain))
+}
+
+/// What table heads has of a chain: it, and in a store with a key its code.
+pub(super) fn sealed_chain(file: &StoreFile, link: &Sum, chain: &Chain) -> Vec<u8> {
+    let code = link.code(file, Table::Heads);
+    chain.iter().chain(code.iter().flatten()).copied().collect()
 }
 
 /// The chain up to this row, if the row is what it should be.
 fn check(
+    file: &StoreFile,
     row: &Stored<'_, '_>,
     sum: &mut Sum,
     expected: u64,
     before: Option<&Chain>,
 ) -> Result<Chain, String> {
-    row.check(sum)?;
+    row.check(file, sum)?;
     let (seq, chain) = (row.seq()?, row.chain()?);
     if seq != expected {
         return Err(format!("it is missing; the next one there is has the number {seq}"));

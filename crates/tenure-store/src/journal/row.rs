@@ -2,6 +2,8 @@
 
 use super::pack::{Packed, pack};
 use super::sum::{Chain, Sum};
+use crate::db::StoreFile;
+use crate::key::{Seal, Table};
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -132,6 +134,14 @@ impl Row {
     }
 }
 
+/// A row of a run by its place and its chain, which is of all there is in it and before it: what
+/// events are sealed by, and heads.
+pub(super) fn link(run: &str, seq: u64, chain: &Chain) -> Sum {
+    let mut link = Sum::new();
+    link.text(run).int(i64::try_from(seq).unwrap_or(i64::MAX)).blob(chain);
+    link
+}
+
 /// What is wrong with a row, for people.
 pub(super) type Wrong = String;
 
@@ -139,16 +149,25 @@ pub(super) type Wrong = String;
 pub(super) struct Stored<'a, 'stmt>(pub(super) &'a rusqlite::Row<'stmt>);
 
 impl Stored<'_, '_> {
-    /// Checks the sum, and leaves the row as bytes in `sum`.
-    pub(super) fn check(&self, sum: &mut Sum) -> Result<(), Wrong> {
+    /// Checks the seal, and leaves the row as bytes in `sum`. The seal is of the chain: that this is
+    /// the row's is for the caller to see.
+    pub(super) fn check(&self, file: &StoreFile, sum: &mut Sum) -> Result<(), Wrong> {
         sum.clear();
         for column in 0..SUM {
             sum.column(self.column(column)?);
         }
-        match self.column(SUM)? {
-            ValueRef::Integer(stored) if stored == sum.finish() => Ok(()),
-            _ => Err("its checksum is wrong".to_owned()),
+        let link = link(self.text(0)?.unwrap_or_default(), self.seq()?, &self.chain()?);
+        Ok(sum.check_with(file, Table::Events, self.column(SUM)?, &link)?)
+    }
+
+    /// The seal of the row.
+    pub(super) fn seal(&self, file: &StoreFile) -> Result<Seal, Wrong> {
+        let mut sum = Sum::new();
+        for column in 0..SUM {
+            sum.column(self.column(column)?);
         }
+        let link = link(self.text(0)?.unwrap_or_default(), self.seq()?, &self.chain()?);
+        Ok(sum.seal_with(file, Table::Events, &link))
     }
 
     /// The chain as it is stored.

@@ -1,5 +1,7 @@
 //! Checksums of rows, the chain of a run's rows, and the hashes of contents.
 
+use crate::db::StoreFile;
+use crate::key::{Seal, Table};
 use rusqlite::types::ValueRef;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -12,6 +14,9 @@ pub(crate) type Chain = Hash;
 
 /// The chain before the first row.
 pub(crate) const NO_CHAIN: Chain = [0; 16];
+
+const WRONG_SUM: &str = "its checksum is wrong";
+const NOT_OURS: &str = "it was not written with the store's key";
 
 /// A row as bytes, the same in every process: what sums and chains are made of. Columns are given in
 /// the order of the table, without the sum.
@@ -81,9 +86,64 @@ impl Sum {
         self
     }
 
-    /// The checksum, as the column `sum` has it.
-    pub(crate) fn finish(&self) -> i64 {
-        i64::from(crc32fast::hash(&self.0))
+    /// A column.
+    pub(crate) fn blob(&mut self, value: &[u8]) -> &mut Self {
+        self.bytes(3, value)
+    }
+
+    /// The seal of the row, as the column `sum` has it.
+    pub(crate) fn seal(&self, file: &StoreFile, table: Table) -> Seal {
+        self.seal_with(file, table, self)
+    }
+
+    /// Holds the row against the seal that was read with it. The error says what is wrong.
+    pub(crate) fn check(
+        &self,
+        file: &StoreFile,
+        table: Table,
+        seal: ValueRef<'_>,
+    ) -> Result<(), &'static str> {
+        self.check_with(file, table, seal, self)
+    }
+
+    /// As [`Sum::seal`], for a row that is bound by less than all of it: `bound` says by what.
+    pub(super) fn seal_with(&self, file: &StoreFile, table: Table, bound: &Self) -> Seal {
+        let code = file.seals().map(|seals| seals.code(table, &bound.0));
+        Seal { checksum: crc32fast::hash(&self.0), code }
+    }
+
+    /// As [`Sum::check`], for a row that is bound by less than all of it.
+    pub(super) fn check_with(
+        &self,
+        file: &StoreFile,
+        table: Table,
+        seal: ValueRef<'_>,
+        bound: &Self,
+    ) -> Result<(), &'static str> {
+        let seal = Seal::read(seal).ok_or(WRONG_SUM)?;
+        if seal.checksum != crc32fast::hash(&self.0) {
+            return Err(WRONG_SUM);
+        }
+        bound.check_code(file, table, seal.code.as_ref().map(|code| &code[..]))
+    }
+
+    /// Holds the row against the code that was read with it.
+    pub(super) fn check_code(
+        &self,
+        file: &StoreFile,
+        table: Table,
+        code: Option<&[u8]>,
+    ) -> Result<(), &'static str> {
+        match (file.seals(), code) {
+            (None, _) => Ok(()),
+            (Some(seals), Some(code)) if seals.is_code(table, &self.0, code) => Ok(()),
+            _ => Err(NOT_OURS),
+        }
+    }
+
+    /// The code of the row, in a store with a key.
+    pub(super) fn code(&self, file: &StoreFile, table: Table) -> Option<Hash> {
+        file.seals().map(|seals| seals.code(table, &self.0))
     }
 
     /// The chain up to this row.

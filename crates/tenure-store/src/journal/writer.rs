@@ -1,11 +1,12 @@
 //! The one thread that writes, and puts what comes at the same time into one transaction.
 
 use super::append::{Heads, Tx};
+use crate::db::{StoreFile, check_key};
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::store::lock;
 use rusqlite::Connection;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -24,7 +25,7 @@ pub(crate) type Job = Box<dyn FnOnce(&mut Tx<'_>) -> Result<Value, StoreError> +
 pub(crate) struct Writer(Arc<Handle>);
 
 struct Handle {
-    path: PathBuf,
+    file: Arc<StoreFile>,
     jobs: Sender<Message>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -62,17 +63,17 @@ const GATHERING: Duration = Duration::from_micros(300);
 
 impl Writer {
     /// Starts the thread.
-    pub(crate) fn start(conn: Connection, path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn start(conn: Connection, file: &Arc<StoreFile>) -> Result<Self, StoreError> {
         let (jobs, queue) = channel();
-        let loop_path = path.to_owned();
+        let of_loop = file.clone();
         let thread = thread::Builder::new()
             .name("tenure-store".to_owned())
             .spawn(move || {
-                Loop { conn, path: loop_path, heads: Heads::default(), seen: 0 }.run(&queue)
+                Loop { conn, file: of_loop, heads: Heads::default(), seen: 0 }.run(&queue)
             })
-            .explain(path, "start the thread that writes")?;
+            .explain(file, "start the thread that writes")?;
         let thread = Mutex::new(Some(thread));
-        Ok(Self(Arc::new(Handle { path: path.to_owned(), jobs, thread })))
+        Ok(Self(Arc::new(Handle { file: file.clone(), jobs, thread })))
     }
 
     /// Has a job done, in order. Nobody waits for it; if it fails, that is logged.
@@ -117,7 +118,7 @@ impl Writer {
     fn gone(&self) -> StoreError {
         let message = format!(
             "{}: cannot write: this process does not drive the store any more. Start again",
-            self.0.path.display()
+            self.0.file.display()
         );
         StoreError::new(StoreErrorKind::Io, message)
     }
@@ -126,7 +127,7 @@ impl Writer {
 /// What the thread has.
 struct Loop {
     conn: Connection,
-    path: PathBuf,
+    file: Arc<StoreFile>,
     heads: Heads,
     /// The file's version when this process wrote last: another process's writes change it.
     seen: i64,
@@ -166,7 +167,7 @@ impl Loop {
 
     /// One transaction.
     fn write(&mut self, group: &mut Vec<(Job, Ack)>) {
-        let begun = begin(&self.conn, &self.path).and_then(|()| self.notice_others());
+        let begun = begin(&self.conn, &self.file).and_then(|()| self.notice_others());
         let mut done = Vec::with_capacity(group.len());
         let mut failed = begun.err();
         let alone = group.len() == 1;
@@ -183,7 +184,7 @@ impl Loop {
             done.push((ack, result));
         }
         if failed.is_none() {
-            failed = execute(&self.conn, "COMMIT").explain(&self.path, "commit").err();
+            failed = execute(&self.conn, "COMMIT").explain(&self.file, "commit").err();
         }
         if failed.is_some() {
             self.heads.clear();
@@ -200,7 +201,7 @@ impl Loop {
     }
 
     fn one(&mut self, job: Job, alone: bool) -> Result<Value, StoreError> {
-        let (conn, path) = (&self.conn, &*self.path);
+        let (conn, path) = (&self.conn, &*self.file);
         if !alone {
             execute(conn, "SAVEPOINT job").explain(path, "begin to write")?;
         }
@@ -229,8 +230,9 @@ impl Loop {
             .conn
             .prepare_cached("PRAGMA data_version")
             .and_then(|mut version| version.query_row([], |row| row.get(0)))
-            .explain(&self.path, "begin to write")?;
+            .explain(&self.file, "begin to write")?;
         if version != self.seen {
+            check_key(&self.conn, &self.file)?;
             self.seen = version;
             self.heads.forget();
         }
@@ -239,7 +241,7 @@ impl Loop {
 
     fn undone(&self) -> StoreError {
         let message =
-            format!("{}: cannot write: SQLite undid the transaction", self.path.display());
+            format!("{}: cannot write: SQLite undid the transaction", self.file.display());
         StoreError::new(StoreErrorKind::Io, message)
     }
 }
@@ -265,24 +267,34 @@ fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
 
 fn run_job(
     conn: &Connection,
-    path: &Path,
+    file: &StoreFile,
     heads: &mut Heads,
     job: Job,
 ) -> Result<Value, StoreError> {
-    let job = std::panic::AssertUnwindSafe(|| job(&mut Tx { conn, path, heads }));
+    let job = std::panic::AssertUnwindSafe(|| job(&mut Tx { conn, file, heads }));
     std::panic::catch_unwind(job).unwrap_or_else(|_| {
-        let message = format!("{}: cannot write: the code that writes panicked", path.display());
+        let message = format!("{}: cannot write: the code that writes panicked", file.display());
         Err(StoreError::new(StoreErrorKind::Io, message))
     })
 }
 
 /// One job in a transaction of its own, here and now.
-pub(crate) fn run_one(conn: &Connection, path: &Path, job: Job) -> Result<Value, StoreError> {
-    begin(conn, path)?;
-    let result = run_job(conn, path, &mut Heads::default(), job)
-        .and_then(|value| execute(conn, "COMMIT").explain(path, "commit").map(|()| value));
+pub(crate) fn run_one(conn: &Connection, file: &StoreFile, job: Job) -> Result<Value, StoreError> {
+    begin(conn, file)?;
+    let result = check_key(conn, file)
+        .and_then(|()| run_job(conn, file, &mut Heads::default(), job))
+        .and_then(|value| execute(conn, "COMMIT").explain(file, "commit").map(|()| value));
     if result.is_err() && !conn.is_autocommit() {
         let _ = execute(conn, "ROLLBACK");
     }
     result
+}
+
+/// Does something within a transaction of the caller's.
+pub(crate) fn with_tx<T>(
+    conn: &Connection,
+    file: &StoreFile,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    work(&mut Tx { conn, file, heads: &mut Heads::default() })
 }

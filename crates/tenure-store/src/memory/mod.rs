@@ -4,6 +4,7 @@ mod rule;
 mod table;
 
 pub use rule::Rule;
+pub(crate) use table::index_anew;
 
 use crate::error::StoreError;
 use crate::journal::{Tx, time};
@@ -102,12 +103,12 @@ impl StoreMemory {
 
     /// The names under which the file has anything, of every agent and user.
     pub fn namespaces(&self) -> Result<Vec<String>, StoreError> {
-        self.store.read(|conn| table::namespaces(conn, self.store.path()))
+        self.store.read(|conn| table::namespaces(conn, self.store.file()))
     }
 
     /// Everything that `agent` knows, by key.
     pub fn memos(&self, agent: &str) -> Result<Vec<Memo>, StoreError> {
-        let path = self.store.path();
+        let path = self.store.file();
         let rows = self.store.read(|conn| table::all(conn, path, &self.namespace(agent)))?;
         let memo = |row: table::MemoryRow| {
             let Kept { value, version } = row.kept(path)?;
@@ -157,7 +158,7 @@ impl Memory for StoreMemory {
     }
 
     async fn recall(&self, agent: &str) -> Result<BTreeMap<String, Kept>, BoxError> {
-        let path = self.store.path();
+        let path = self.store.file();
         let rows = self.store.read(|conn| table::all(conn, path, &self.namespace(agent)))?;
         let kept = rows.into_iter().map(|row| Ok((row.key.clone(), row.kept(path)?)));
         Ok(kept.collect::<Result<_, StoreError>>()?)
@@ -179,7 +180,7 @@ impl Memory for StoreMemory {
         search: &Search,
         limit: usize,
     ) -> Result<Vec<Found>, BoxError> {
-        let (path, namespace) = (self.store.path(), self.namespace(agent));
+        let (path, namespace) = (self.store.file(), self.namespace(agent));
         Ok(self.store.read(|conn| table::search(conn, path, &namespace, search, limit))?)
     }
 }

@@ -1,12 +1,13 @@
 //! The table of what agents know, and the index of its words.
 
 use super::rule::{Rules, settle};
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::journal::{Sum, Tx, hash, hex, millis};
+use crate::key::Table;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::SystemTime;
 use tenure_core::memory::{Conflict, Found, Kept, Search, Write, text_of};
 
@@ -25,14 +26,14 @@ pub(super) struct MemoryRow {
 }
 
 impl MemoryRow {
-    fn sum(&self) -> i64 {
+    fn sum(&self) -> Sum {
         let mut sum = Sum::new();
         sum.int(self.id).text(&self.namespace).text(&self.key).text(&self.text);
         sum.int(self.version).int(self.updated).text(&self.writer);
-        sum.finish()
+        sum
     }
 
-    pub(super) fn kept(&self, path: &Path) -> Result<Kept, StoreError> {
+    pub(super) fn kept(&self, path: &StoreFile) -> Result<Kept, StoreError> {
         let value = serde_json::from_str(&self.text).map_err(|error| {
             let found = format!("memory `{}` of {}: {error}", self.key, self.namespace);
             StoreError::damaged(path, found)
@@ -41,7 +42,7 @@ impl MemoryRow {
     }
 
     /// Reads the [`COLUMNS`].
-    fn read(path: &Path, row: &Row<'_>) -> Result<Result<Self, StoreError>, rusqlite::Error> {
+    fn read(path: &StoreFile, row: &Row<'_>) -> Result<Result<Self, StoreError>, rusqlite::Error> {
         let it = Self {
             id: row.get(0)?,
             namespace: row.get(1)?,
@@ -51,12 +52,10 @@ impl MemoryRow {
             updated: row.get(5)?,
             writer: row.get(6)?,
         };
-        let sum: i64 = row.get(7)?;
-        Ok(match it.sum() == sum {
-            true => Ok(it),
-            false => {
-                let found =
-                    format!("memory `{}` of {} does not fit its checksum", it.key, it.namespace);
+        Ok(match it.sum().check(path, Table::Memory, row.get_ref(7)?) {
+            Ok(()) => Ok(it),
+            Err(wrong) => {
+                let found = format!("memory `{}` of {}: {wrong}", it.key, it.namespace);
                 Err(StoreError::damaged(path, found))
             }
         })
@@ -66,7 +65,7 @@ impl MemoryRow {
 /// Everything of a namespace, by key.
 pub(super) fn all(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     namespace: &str,
 ) -> Result<Vec<MemoryRow>, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM memory m WHERE namespace = ?1 ORDER BY key");
@@ -77,7 +76,7 @@ pub(super) fn all(
 }
 
 /// The namespaces there are.
-pub(super) fn namespaces(conn: &Connection, path: &Path) -> Result<Vec<String>, StoreError> {
+pub(super) fn namespaces(conn: &Connection, path: &StoreFile) -> Result<Vec<String>, StoreError> {
     let what = "read memory";
     let sql = "SELECT DISTINCT namespace FROM memory ORDER BY namespace";
     let mut select = conn.prepare_cached(sql).explain(path, what)?;
@@ -143,7 +142,7 @@ fn is_known(row: &MemoryRow, writer: &str, write: &Write) -> bool {
 
 fn find(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     namespace: &str,
     key: &str,
 ) -> Result<Option<MemoryRow>, StoreError> {
@@ -201,14 +200,39 @@ fn write_row(tx: &Tx<'_>, sql: &str, row: &MemoryRow, value: &Value) -> Result<(
         row.version,
         row.updated,
         row.writer,
-        row.sum(),
+        row.sum().seal(path, Table::Memory),
     ];
     conn.prepare_cached(sql).and_then(|mut it| it.execute(values)).explain(path, what)?;
     let clear = "DELETE FROM memory_text WHERE rowid = ?1";
     conn.prepare_cached(clear).and_then(|mut it| it.execute([row.id])).explain(path, what)?;
-    let index = "INSERT INTO memory_text (rowid, place, key, text) VALUES (?1, ?2, ?3, ?4)";
+    index(conn, path, row, value)
+}
+
+/// Puts the words of a row into the index.
+fn index(
+    conn: &Connection,
+    path: &StoreFile,
+    row: &MemoryRow,
+    value: &Value,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO memory_text (rowid, place, key, text) VALUES (?1, ?2, ?3, ?4)";
     let values = params![row.id, place(&row.namespace), row.key, text_of(value)];
-    conn.prepare_cached(index).and_then(|mut it| it.execute(values)).explain(path, what)?;
+    let done = conn.prepare_cached(sql).and_then(|mut it| it.execute(values));
+    done.explain(path, "write memory").map(drop)
+}
+
+/// Makes the index anew from the rows: whatever else was in it is gone.
+pub(crate) fn index_anew(conn: &Connection, path: &StoreFile) -> Result<(), StoreError> {
+    let what = "write the index of memory";
+    conn.execute("DELETE FROM memory_text", []).explain(path, what)?;
+    let sql = format!("SELECT {COLUMNS} FROM memory m");
+    let mut select = conn.prepare(&sql).explain(path, what)?;
+    let rows = select.query_map([], |row| MemoryRow::read(path, row)).explain(path, what)?;
+    for row in rows {
+        let row = row.explain(path, what)??;
+        let value = row.kept(path)?.value;
+        index(conn, path, &row, &value)?;
+    }
     Ok(())
 }
 
@@ -230,7 +254,7 @@ const MARKS: [char; 2] = ['\u{2}', '\u{3}'];
 /// Looks for something in a namespace.
 pub(super) fn search(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     namespace: &str,
     search: &Search,
     limit: usize,
@@ -269,7 +293,7 @@ fn phrases(text: &str) -> Vec<String> {
 
 fn by_key(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     namespace: &str,
     prefix: &str,
     limit: usize,
@@ -294,7 +318,7 @@ fn by_key(
 
 fn by_text(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     namespace: &str,
     phrases: &str,
     limit: usize,
@@ -302,7 +326,7 @@ fn by_text(
     // A hit in the key counts twice; the namespace is no hit.
     let sql = format!(
         "SELECT {COLUMNS}, snippet(memory_text, 2, ?4, ?5, '…', 16), highlight(memory_text, 1, ?4, \
-         ?5), bm25(memory_text, 0.0, 2.0, 1.0) AS rank FROM memory_text JOIN memory m ON m.id = \
+         ?5), bm25(memory_text, 0.0, 2.0, 1.0) AS rank, memory_text.key, memory_text.text FROM memory_text JOIN memory m ON m.id = \
          memory_text.rowid WHERE memory_text MATCH ?1 AND m.namespace = ?2 ORDER BY rank, m.key \
          LIMIT ?3"
     );
@@ -314,14 +338,23 @@ fn by_text(
     let rows = select
         .query_map(params![query, namespace, limit, marks[0], marks[1]], |row| {
             let (text, key): (String, String) = (row.get(8)?, row.get(9)?);
-            Ok((MemoryRow::read(path, row)?, text, key, row.get::<_, f64>(10)?))
+            let indexed: (String, String) = (row.get(11)?, row.get(12)?);
+            Ok((MemoryRow::read(path, row)?, text, key, row.get::<_, f64>(10)?, indexed))
         })
         .explain(path, what)?;
     let mut found = Vec::new();
     for row in rows {
-        let (row, text, key, rank) = row.explain(path, what)?;
+        let (row, text, key, rank, indexed) = row.explain(path, what)?;
         let row = row?;
         let value = row.kept(path)?.value;
+        // Excerpts are made of the index, which has no seals.
+        if indexed != (row.key.clone(), text_of(&value)) {
+            let found = format!(
+                "table memory_text, memory `{}` of {}: its words are other ones",
+                row.key, row.namespace
+            );
+            return Err(StoreError::damaged(path, found));
+        }
         let excerpt = if text.contains(MARKS[0]) { text } else { key };
         let excerpt = excerpt.replace(MARKS[0], "[").replace(MARKS[1], "]");
         found.push(Found::new(row.key, value).excerpt(excerpt).score(-rank));

@@ -6,7 +6,7 @@ use tenure_core::secret::Redactor;
 
 fn new_store() -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("tenure.db")).unwrap();
+    let store = crate::testing::open(folder.path().join("tenure.db")).unwrap();
     (folder, store)
 }
 
@@ -51,7 +51,7 @@ async fn what_is_stored_is_there_in_another_process() {
     let memory = store.memory();
     let values = changes([("facts", json!({ "city": "Bern" })), ("history", json!([1, 2]))]);
     memory.store("clerk", values.clone()).await.unwrap();
-    let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().memory();
+    let other = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().memory();
     assert_eq!(other.load("clerk").await.unwrap(), values);
     assert!(other.load("cook").await.unwrap().is_empty());
     let memos = other.memos("clerk").unwrap();

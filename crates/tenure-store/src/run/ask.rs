@@ -129,7 +129,7 @@ impl Inner {
                 First::Here(Ok(answer)) => return self.decide(id, answer).await,
                 First::Here(Err(error)) => return Err(self.not_answered(id, error).await),
                 First::Elsewhere => {
-                    let path = self.store.path();
+                    let path = self.store.file();
                     let found = self.store.read(|conn| ask::decision(conn, path, &id));
                     match found.map_err(|error| self.shared.park(error.into()))? {
                         Some(answer) => return Ok(answer),

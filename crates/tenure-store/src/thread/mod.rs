@@ -140,7 +140,7 @@ impl Threads {
 
     /// What `agent` has of a conversation.
     pub fn load(&self, thread: &str, agent: &str) -> Result<Option<History>, StoreError> {
-        let path = self.store.path();
+        let path = self.store.file();
         let loaded = self.store.read(|conn| {
             let Some(row) = table::find(conn, path, thread, agent)? else { return Ok(None) };
             let mut shelf = self.store.shelf();
@@ -170,17 +170,17 @@ impl Threads {
 
     /// The conversations, newest first, at most `limit`; each agent's is one.
     pub fn list(&self, limit: usize) -> Result<Vec<ThreadInfo>, StoreError> {
-        self.store.read(|conn| table::list(conn, self.store.path(), None, limit))
+        self.store.read(|conn| table::list(conn, self.store.file(), None, limit))
     }
 
     /// What there is of one conversation, newest first: one for each agent that took part.
     pub fn of(&self, thread: &str) -> Result<Vec<ThreadInfo>, StoreError> {
-        self.store.read(|conn| table::of(conn, self.store.path(), thread))
+        self.store.read(|conn| table::of(conn, self.store.file(), thread))
     }
 
     /// The conversation in which something was said last: with this agent, or with any.
     pub fn latest(&self, agent: Option<&str>) -> Result<Option<ThreadInfo>, StoreError> {
-        let found = self.store.read(|conn| table::list(conn, self.store.path(), agent, 1))?;
+        let found = self.store.read(|conn| table::list(conn, self.store.file(), agent, 1))?;
         Ok(found.into_iter().next())
     }
 

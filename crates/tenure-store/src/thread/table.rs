@@ -1,10 +1,11 @@
 //! The table of conversations.
 
 use super::ThreadInfo;
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError, StoreErrorKind};
 use crate::journal::{Hash, Packed, Shelf, Sum, Tx, hash_of_list, list_reference, millis, time};
+use crate::key::Table;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use std::path::Path;
 use std::time::SystemTime;
 
 /// The columns of `threads`, the sum last.
@@ -61,9 +62,10 @@ pub(super) fn save(
     let mut sum = Sum::new();
     sum.text(thread).text(agent).text(&packed.text).int(length);
     sum.opt_text(run.as_deref()).opt_text(user.as_deref()).int(updated);
+    let seal = sum.seal(tx.path(), Table::Threads);
     let sql = "INSERT OR REPLACE INTO threads (thread, agent, head, length, run, user, updated, \
                sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let values = params![thread, agent, packed.text, length, run, user, updated, sum.finish()];
+    let values = params![thread, agent, packed.text, length, run, user, updated, seal];
     tx.conn()
         .prepare_cached(sql)
         .and_then(|mut insert| insert.execute(values))
@@ -75,7 +77,7 @@ pub(super) fn save(
 pub(super) fn items(
     shelf: &mut Shelf,
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     row: &ThreadRow,
 ) -> Result<Vec<Hash>, StoreError> {
     shelf.items(conn, path, &row.head)
@@ -83,7 +85,7 @@ pub(super) fn items(
 
 pub(super) fn find(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     thread: &str,
     agent: &str,
 ) -> Result<Option<ThreadRow>, StoreError> {
@@ -97,7 +99,7 @@ pub(super) fn find(
 /// The newest conversations, of one agent or of all.
 pub(super) fn list(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     agent: Option<&str>,
     limit: usize,
 ) -> Result<Vec<ThreadInfo>, StoreError> {
@@ -112,7 +114,7 @@ pub(super) fn list(
 /// One conversation, of every agent that took part.
 pub(super) fn of(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     thread: &str,
 ) -> Result<Vec<ThreadInfo>, StoreError> {
     let sql =
@@ -127,7 +129,7 @@ pub(super) fn forget(tx: &Tx<'_>, thread: &str) -> Result<usize, StoreError> {
 
 fn infos(
     conn: &Connection,
-    path: &Path,
+    path: &StoreFile,
     sql: &str,
     values: impl rusqlite::Params,
 ) -> Result<Vec<ThreadInfo>, StoreError> {
@@ -137,7 +139,7 @@ fn infos(
     rows.map(|row| Ok(row.explain(path, what)??.info)).collect()
 }
 
-fn read(path: &Path, row: &Row<'_>) -> Result<Result<ThreadRow, StoreError>, rusqlite::Error> {
+fn read(path: &StoreFile, row: &Row<'_>) -> Result<Result<ThreadRow, StoreError>, rusqlite::Error> {
     let mut sum = Sum::new();
     for column in 0..7 {
         sum.column(row.get_ref(column)?);
@@ -148,8 +150,8 @@ fn read(path: &Path, row: &Row<'_>) -> Result<Result<ThreadRow, StoreError>, rus
         let found = format!("conversation `{thread}` of {agent}: {what}");
         Ok(Err(StoreError::damaged(path, found)))
     };
-    if sum.finish() != row.get::<_, i64>(7)? {
-        return damaged("its row does not fit its checksum");
+    if let Err(wrong) = sum.check(path, Table::Threads, row.get_ref(7)?) {
+        return damaged(wrong);
     }
     let run = match run.map(|run| run.parse()).transpose() {
         Ok(run) => run,

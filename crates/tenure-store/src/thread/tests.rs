@@ -6,7 +6,7 @@ use tenure_core::secret::Redactor;
 
 fn new_store() -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("tenure.db")).unwrap();
+    let store = crate::testing::open(folder.path().join("tenure.db")).unwrap();
     (folder, store)
 }
 
@@ -33,7 +33,7 @@ async fn a_conversation_comes_back_as_it_was() {
     let threads = store.threads().in_run(run).for_user("ada");
     threads.save("t", "clerk", &history).await.unwrap();
     threads.save("empty", "clerk", &History::new()).await.unwrap();
-    let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+    let other = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
     assert_eq!(other.load("t", "clerk").unwrap(), Some(history.clone()));
     assert_eq!(other.load("empty", "clerk").unwrap(), Some(History::new()));
     assert_eq!(other.load("t", "cook").unwrap(), None);
@@ -62,7 +62,7 @@ async fn ten_messages_more_are_ten_rows_more_and_what_was_said_is_not_read() {
         .unwrap();
     assert!(size < 1_000, "the list is said by the one before it, in {size} bytes");
     // A process that has not seen the conversation hashes it, and reads nothing either.
-    let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+    let other = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
     history.push(Message::user("one more"));
     other.save("t", "clerk", &history).await.unwrap();
     assert_eq!(counts(&store), (10_011, 3));
@@ -83,7 +83,8 @@ async fn a_history_that_was_edited_or_cut_is_kept_as_it_is_now() {
         .collect();
     for history in [edited, summary, whole.truncated(3), History::new(), whole] {
         threads.save("t", "clerk", &history).await.unwrap();
-        let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+        let other =
+            crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
         assert_eq!(other.load("t", "clerk").unwrap(), Some(history));
     }
 }
@@ -94,14 +95,14 @@ async fn what_another_process_saved_meanwhile_is_noticed() {
     let threads = store.threads();
     let mut history = numbered(30);
     threads.save("t", "clerk", &history).await.unwrap();
-    let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+    let other = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
     other.save("t", "clerk", &numbered(2)).await.unwrap();
     // As if what nobody refers to had been cleared away.
     let conn = Connection::open(store.path()).unwrap();
     conn.execute("DELETE FROM blobs WHERE body LIKE '%message 2_%'", []).unwrap();
     history.push(Message::user("more"));
     threads.save("t", "clerk", &history).await.unwrap();
-    let read = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+    let read = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
     assert_eq!(read.load("t", "clerk").unwrap(), Some(history));
 }
 
@@ -140,7 +141,7 @@ async fn no_secret_is_kept_and_a_row_that_was_tampered_with_is_not_believed() {
     threads.save("t", "clerk", &history).await.unwrap();
     history.push(Message::user("more"));
     threads.save("t", "clerk", &history).await.unwrap();
-    let other = Store::open_existing(folder.path().join("tenure.db")).unwrap().threads();
+    let other = crate::testing::open_existing(folder.path().join("tenure.db")).unwrap().threads();
     let loaded = other.load("t", "clerk").unwrap().unwrap();
     assert_eq!((loaded.len(), loaded.get(1).unwrap().text()), (3, "[redacted]"));
 

@@ -13,7 +13,7 @@ use tenure_core::event::{EventBus, Received, Subscriber};
 use tenure_core::step::Steps;
 use tenure_core::{Error, RunId};
 use tenure_flow::ChatStatus;
-use tenure_store::{Begun, Resume, Store, fail};
+use tenure_store::{Begun, Resume, fail};
 
 const FOLDER: &str = "TENURE_ANNOUNCED_FOLDER";
 const SIGKILL: i32 = 9;
@@ -87,7 +87,7 @@ pub(crate) fn start(folder: &Path, fail_point: Option<&str>) -> Ended {
 
 /// The announcements that are on record.
 pub(crate) fn recorded(folder: &Path) -> Vec<Announcement> {
-    let store = Store::open(file(folder)).expect("the file can be read");
+    let store = crate::keys::open(file(folder)).expect("the file can be read");
     let Some(run) = store.run(run_id()).expect("its runs") else { return Vec::new() };
     let records = store.records(run.id, 0, usize::MAX).expect("its record");
     let announced = records.into_iter().filter_map(|record| {
@@ -112,7 +112,7 @@ pub(crate) fn live() -> bool {
 }
 
 async fn drive(folder: &Path) -> Result<Vec<Announcement>, Error> {
-    let store = Store::open(file(folder))?;
+    let store = crate::keys::open(file(folder))?;
     let driver = store.drive("a process that is to be killed")?;
     let log = match driver.begin(NewRun::new("flow", Value::Null).id(run_id())).await? {
         Begun::New(log) => log,

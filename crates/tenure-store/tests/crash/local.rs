@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tenure_core::ask::Answer;
 use tenure_core::engine::Signalled;
-use tenure_store::{AskInfo, AskQuery, Store, StoreError, Wish, fail};
+use tenure_store::{AskInfo, AskQuery, StoreError, Wish, fail};
 
 /// `LocalEngine`, in processes that are this program again.
 pub(crate) struct Local;
@@ -80,7 +80,7 @@ impl Subject for Local {
 
     fn questions(&self, folder: &Path) -> Vec<Question> {
         let asks = || -> Result<Vec<AskInfo>, StoreError> {
-            Store::open_existing(child::file(folder))?.asks(&AskQuery::open())
+            crate::keys::open_existing(child::file(folder))?.asks(&AskQuery::open())
         };
         // The file may be about to be made.
         let asks = asks().unwrap_or_default();
@@ -88,7 +88,8 @@ impl Subject for Local {
     }
 
     fn answer(&self, folder: &Path, question: &str, answer: Answer) -> Result<(), String> {
-        let store = Store::open_existing(child::file(folder)).map_err(|error| error.to_string())?;
+        let store =
+            crate::keys::open_existing(child::file(folder)).map_err(|error| error.to_string())?;
         match store.answer(question, answer, "the harness") {
             // A run that was given up meanwhile has taken its questions back.
             Ok(Signalled::Accepted | Signalled::AlreadyDecided(_)) => Ok(()),
@@ -98,7 +99,8 @@ impl Subject for Local {
     }
 
     fn cancel(&self, folder: &Path, scenario: Scenario) -> Result<(), String> {
-        let store = Store::open_existing(child::file(folder)).map_err(|error| error.to_string())?;
+        let store =
+            crate::keys::open_existing(child::file(folder)).map_err(|error| error.to_string())?;
         match store.request(scenario.run(), Wish::Cancel) {
             Ok(true) => Ok(()),
             Ok(false) => Err("there is no such run that is not over".to_owned()),
@@ -117,7 +119,7 @@ impl Subject for Local {
 
 fn read(path: &Path) -> Result<Whole, StoreError> {
     // A process may have died before the file had anything in it: it is made whole here.
-    let store = Store::open(path)?;
+    let store = crate::keys::open(path)?;
     let mut whole = Whole::default();
     let verified = store.verify()?;
     whole.damage.extend(verified.faults.iter().map(ToString::to_string));

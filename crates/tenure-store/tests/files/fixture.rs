@@ -183,7 +183,7 @@ impl Truth {
 
     /// Opens a copy and looks at it.
     pub(crate) fn look(&self, path: &Path, runtime: &tokio::runtime::Runtime) -> Found {
-        let looked = Store::open_existing(path).and_then(|store| self.hold(&store, runtime));
+        let looked = crate::keys::open_existing(path).and_then(|store| self.hold(&store, runtime));
         looked.unwrap_or_else(|error| {
             use StoreErrorKind::{Damaged, Foreign, Newer};
             let says = matches!(error.kind(), Damaged | Foreign | Newer);
@@ -202,7 +202,7 @@ pub(crate) async fn build() -> (Files, Files, Truth) {
     let mut dead = None;
     for half in 0..2 {
         // The first half is in the file, the second in the log.
-        let store = Store::open(&path).expect("it opens");
+        let store = crate::keys::open(&path).expect("it opens");
         let driver = store.drive("a test").expect("nobody else drives");
         let logs = [begin(&driver, "one").await, begin(&driver, "two").await];
         truth.runs.extend(logs.iter().map(|log| log.run_id()));
@@ -217,7 +217,7 @@ pub(crate) async fn build() -> (Files, Files, Truth) {
         truth.note(&store);
         dead = Some(Files::read(&path));
     }
-    let store = Store::open(&path).expect("it opens");
+    let store = crate::keys::open(&path).expect("it opens");
     truth.note(&store);
     for run in truth.runs.clone() {
         let records = store.records(run, 0, usize::MAX).expect("they are read");
@@ -234,7 +234,7 @@ pub(crate) async fn build() -> (Files, Files, Truth) {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
-        drop(Store::open(&path).expect("it opens"));
+        drop(crate::keys::open(&path).expect("it opens"));
         closed = Files::read(&path);
     }
     assert!(closed.wal.is_empty(), "the log is moved into the file when it is closed");

@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use tenure_store::Store;
 use tenure_testkit::cases;
 
 /// What is done to a copy.
@@ -121,7 +120,7 @@ fn checking_a_file_with_a_flipped_bit_finds_it_or_it_does_not_matter() {
     let mut faulty = 0;
     for bit in spread(closed.db.len(), 200) {
         let path = Harm::FlipFile(bit).to(&dead, &closed).write(folder.path());
-        let Ok(store) = Store::open_existing(&path) else { continue };
+        let Ok(store) = crate::keys::open_existing(&path) else { continue };
         match store.verify() {
             Ok(verified) if verified.is_whole() => {
                 drop(store);

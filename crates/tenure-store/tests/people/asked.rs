@@ -26,7 +26,7 @@ const CHILD: &str = "people::asked::a_person_at_another_terminal";
 fn a_person_at_another_terminal() {
     let Ok(file) = env::var(FILE) else { return };
     let (question, reply) = (env::var(QUESTION).unwrap(), env::var(REPLY).unwrap());
-    let store = Store::open_existing(file).unwrap();
+    let store = crate::keys::open_existing(file).unwrap();
     let signalled = store.answer(&question, Answer::Respond(reply), "somebody else").unwrap();
     assert_eq!(signalled, Signalled::Accepted);
 }

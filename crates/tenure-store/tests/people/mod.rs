@@ -14,6 +14,6 @@ use tenure_store::Store;
 fn new_store() -> (TempDir, PathBuf, Store) {
     let folder = tempfile::tempdir().expect("a folder for a test");
     let path = folder.path().join("tenure.db");
-    let store = Store::open(&path).expect("a new store opens");
+    let store = crate::keys::open(&path).expect("a new store opens");
     (folder, path, store)
 }

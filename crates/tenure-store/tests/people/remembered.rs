@@ -8,7 +8,7 @@ use tenure_core::ErrorKind;
 use tenure_core::agent::{Agent, Blueprint};
 use tenure_core::memory::{Conflict, InMemory, Memory, Search};
 use tenure_models::Passthrough;
-use tenure_store::{Rule, Store};
+use tenure_store::Rule;
 use tenure_testkit::compliance;
 
 fn clerk(memory: impl Memory) -> Blueprint {
@@ -36,7 +36,7 @@ async fn what_an_agent_learns_about_a_user_is_there_next_time_and_for_that_user_
     agent.memory().unwrap().update("facts", json!({ "name": "Ada" })).unwrap();
     agent.shutdown().await;
 
-    let store = Store::open_existing(&path).unwrap();
+    let store = crate::keys::open_existing(&path).unwrap();
     for (user, known) in [("ada", Some(json!({ "name": "Ada" }))), ("bob", None)] {
         let agent = clerk(store.memory().for_user(user)).instance();
         agent.startup().await.unwrap();

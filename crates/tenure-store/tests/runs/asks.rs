@@ -53,7 +53,7 @@ async fn an_answer_given_while_nothing_runs_is_there_at_the_next_start() {
     let (file, effects) = (File::new(), Effects::default());
     let run = NewRun::new("agent", json!("go"));
     let id = run.id;
-    let engine = LocalEngine::open(file.path()).unwrap();
+    let engine = LocalEngine::open_with(file.path(), &crate::keys::keys()).unwrap();
     engine.register("agent", Arc::new(blueprint(waiting(&effects))));
     engine.start(run).await.unwrap();
     open(engine.store(), id, 2).await;
@@ -75,7 +75,7 @@ async fn an_answer_given_while_nothing_runs_is_there_at_the_next_start() {
         assert!(matches!(late, Signalled::AlreadyDecided(_)), "{late:?}");
     }
 
-    let engine = LocalEngine::open(file.path()).unwrap();
+    let engine = LocalEngine::open_with(file.path(), &crate::keys::keys()).unwrap();
     engine.register("agent", Arc::new(blueprint(waiting(&effects))));
     let recovered = engine.recover(Recovery::Resume).await.unwrap();
     assert_eq!(recovered.resumed.len(), 1);

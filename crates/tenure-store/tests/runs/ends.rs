@@ -185,7 +185,7 @@ async fn a_run_that_had_only_its_ends_left_ends_as_it_would_have() {
 #[tokio::test]
 async fn nothing_is_recorded_behind_the_end_of_a_run_that_was_killed() {
     let (file, effects) = (File::new(), Effects::default());
-    let engine = LocalEngine::open(file.path()).unwrap();
+    let engine = LocalEngine::open_with(file.path(), &crate::keys::keys()).unwrap();
     let hangs = Agent::builder("agent")
         .model(tenure_models::Hanging::new())
         .with_lifecycle(Hooks(effects.clone()));

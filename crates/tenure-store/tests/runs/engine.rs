@@ -10,7 +10,7 @@ use tenure_core::engine::{Engine, NewRun, RunCx, RunInfo, RunQuery, RunStatus, R
 use tenure_core::secret::Redactor;
 use tenure_core::{Error, Outcome, RunId};
 use tenure_models::Hanging;
-use tenure_store::{LocalEngine, Recovery, Store, Wish};
+use tenure_store::{LocalEngine, Recovery, Wish};
 use tokio::time::timeout;
 
 async fn result(engine: &LocalEngine, run: RunId) -> RunInfo {
@@ -19,7 +19,8 @@ async fn result(engine: &LocalEngine, run: RunId) -> RunInfo {
 }
 
 fn engine(file: &File, effects: &Effects) -> LocalEngine {
-    let engine = LocalEngine::open(file.path()).expect("nobody else drives it");
+    let engine =
+        LocalEngine::open_with(file.path(), &crate::keys::keys()).expect("nobody else drives it");
     engine.register("agent", Arc::new(blueprint(busy(effects))));
     let hangs =
         Agent::builder("agent").model(Hanging::new()).with_lifecycle(Hooks(effects.clone()));
@@ -89,7 +90,7 @@ async fn a_second_engine_is_told_who_drives_and_reads_all_the_same() {
     let id = run.id;
     first.start(run).await.unwrap();
     hanging(&first, id).await;
-    let error = LocalEngine::open(file.path()).unwrap_err();
+    let error = LocalEngine::open_with(file.path(), &crate::keys::keys()).unwrap_err();
     assert!(error.is_driven(), "{error}");
     let info = file.store().run(id).unwrap().unwrap();
     assert_eq!((info.driven, info.status), (true, RunStatus::Running));
@@ -149,7 +150,7 @@ async fn a_run_that_nobody_drives_is_cancelled_too() {
 /// An engine of the next process; the tasks of the one before may take a moment to be dropped.
 async fn reopened(file: &File, effects: &Effects) -> LocalEngine {
     let wait = async {
-        while Store::open(file.path())
+        while crate::keys::open(file.path())
             .and_then(|store| store.driver())
             .expect("it can be read")
             .is_some()

@@ -17,7 +17,7 @@ use tenure_core::step::{StepKey, WhenWaiting};
 use tenure_store::{Difference, Resume, RunLog};
 
 pub(crate) fn replay(args: &Replay) -> Result<Exit> {
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let info = place.run(&args.run)?;
     // What the run says is on record; here it is only whether it would say the same.
     let view = View { json: false, quiet: true, trust: args.trust, yes: Yes::default() };
@@ -127,7 +127,7 @@ impl Found {
 }
 
 pub(crate) fn restart(args: &Restart) -> Result<Exit> {
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let info = place.run(&args.run)?;
     let of_record = place.of_record(&args.of)?;
     let view =
@@ -155,7 +155,8 @@ pub(crate) fn restart(args: &Restart) -> Result<Exit> {
 impl Place {
     /// The same place, for whoever drives runs.
     fn of_record(&self, of: &crate::args::OfStore) -> Result<recorded::Place> {
-        let recording = crate::args::Recording { store: of.store.clone(), no_store: false };
+        let (store, adopt_store) = (of.store.clone(), of.adopt_store);
+        let recording = crate::args::Recording { store, no_store: false, adopt_store };
         recorded::Place::of_record(&recording, &self.root)
     }
 }

@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 8;
 
 pub(crate) fn run(args: &GivenAnswer) -> Result<Exit> {
     ensure_person("an answer is a person's")?;
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let ask = match place.store.ask(&args.ask) {
         Ok(ask) => ask,
         Err(error) if is_unknown(&error) => return Ok(unknown(args, &place, &error.to_string())),

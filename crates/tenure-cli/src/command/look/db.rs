@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::words::size;
-use crate::args::{Backup, Compact, Db, DbAction, Verify};
+use crate::args::{Backup, Compact, Db, DbAction, RotateKey, Verify};
 use crate::exit::Exit;
 use crate::terminal::style::{BAD, DIM, GOOD, paint};
 use crate::terminal::text::{clean_line, count, for_shell, human, plural};
@@ -12,13 +12,14 @@ use serde_json::{Value, json};
 use std::io::IsTerminal as _;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tenure_store::Compaction;
+use tenure_store::{Authenticity, Compaction};
 
 pub(crate) fn run(args: &Db) -> Result<Exit> {
     match &args.action {
         DbAction::Verify(args) => verify(args),
         DbAction::Backup(args) => backup(args),
         DbAction::Compact(args) => compact(args),
+        DbAction::RotateKey(args) => rotate_key(args),
     }
 }
 
@@ -42,7 +43,11 @@ fn verify(args: &Verify) -> Result<Exit> {
     );
     if verified.is_whole() {
         let whole = paint(GOOD, "whole:");
-        sink::print_text(&format!("{whole} {} · {read}, nothing is damaged", place.file()))?;
+        let how = match verified.authenticated {
+            true => "nothing is damaged",
+            false => "nothing is damaged; not authenticated, so anybody may have written it",
+        };
+        sink::print_text(&format!("{whole} {} · {read}, {how}", place.file()))?;
         return Ok(exit);
     }
     let faults = verified.faults.len();
@@ -67,9 +72,10 @@ fn backup(args: &Backup) -> Result<Exit> {
     let (bytes, took) = working("copying", args.json, || place.store.backup(&args.to));
     let bytes = bytes?;
     if args.json {
-        print_json(
-            json!({ "from": place.store.path(), "to": args.to, "bytes": bytes, "took_ms": millis(took) }),
-        );
+        print_json(json!({
+            "from": place.store.path(), "to": args.to, "bytes": bytes, "took_ms": millis(took),
+            "authenticated": is_authenticated(&place),
+        }));
         return Ok(Exit::Ok);
     }
     let (to, label) = (for_shell(&args.to), paint(GOOD, "written:"));
@@ -77,8 +83,25 @@ fn backup(args: &Backup) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+fn rotate_key(args: &RotateKey) -> Result<Exit> {
+    let place = Place::open_own(&args.of)?;
+    let (rotated, took) = working("sealing", args.json, || place.store.rotate_key());
+    let verified = rotated?.verify()?;
+    if args.json {
+        let (file, records) = (place.file(), verified.events);
+        print_json(json!({ "file": file, "records": records, "took_ms": millis(took) }));
+        return Ok(Exit::Ok);
+    }
+    let label = paint(GOOD, "sealed:");
+    let records = many(verified.events, "record");
+    let took = human(took);
+    let file = place.file();
+    sink::print_text(&format!("{label} {file} · {records} with a new key in {took}"))?;
+    Ok(Exit::Ok)
+}
+
 fn compact(args: &Compact) -> Result<Exit> {
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let mut what = Compaction::new();
     (what.older_than, what.keep_last) = (args.older_than, args.keep);
     let (compacted, took) = working("compacting", args.json, || place.store.compact(&what));
@@ -105,6 +128,10 @@ fn compact(args: &Compact) -> Result<Exit> {
         print_plain(&paint(DIM, "say which runs may go with --older-than 30d or --keep 100"));
     }
     Ok(Exit::Ok)
+}
+
+fn is_authenticated(place: &Place) -> bool {
+    place.store.authenticity() == Authenticity::Authenticated
 }
 
 fn many(number: u64, noun: &str) -> String {

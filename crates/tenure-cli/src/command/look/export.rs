@@ -14,7 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use tenure_core::engine::RunInfo;
-use tenure_store::{AskInfo, AskQuery};
+use tenure_store::{AskInfo, AskQuery, Authenticity};
 
 pub(crate) fn run(args: &Export) -> Result<Exit> {
     let place = Place::open(&args.of)?;
@@ -44,7 +44,11 @@ pub(crate) fn run(args: &Export) -> Result<Exit> {
 
 /// The run, its records and its questions, a line each.
 fn lines(place: &Place, info: &RunInfo, questions: &[AskInfo], out: &mut Out) -> Result<usize> {
-    out.json(with_type("run", runs::to_json(place, info)))?;
+    let mut run = with_type("run", runs::to_json(place, info));
+    if place.store.authenticity() != Authenticity::Authenticated {
+        run["authenticated"] = Value::Bool(false);
+    }
+    out.json(run)?;
     let mut count = 0;
     place.each(info.id, 0, |entry: Entry| {
         count += 1;

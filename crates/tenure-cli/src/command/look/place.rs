@@ -1,5 +1,6 @@
 //! Which file of runs is meant, and which run in it.
 
+use super::super::recorded::{Adoption, adopted, stays_inside, tell_unless_known};
 use super::entry::Entry;
 use crate::args::OfStore;
 use crate::exit::Stop;
@@ -26,8 +27,28 @@ const PAGE: usize = 1000;
 const LEAST_OF_ID: usize = 8;
 
 impl Place {
-    /// Opens the file that is meant. It has to be there.
+    /// Opens the file that is meant, to look at it. It has to be there. If it is not known to be the
+    /// user's, that is said, unless it was agreed to adopt it.
     pub(super) fn open(of: &OfStore) -> Result<Self> {
+        let place = Self::found(of)?;
+        if of.adopt_store {
+            return place.own(of);
+        }
+        tell_unless_known(&place.store);
+        Ok(place)
+    }
+
+    /// Opens the file that is meant, to do something about it: it has to be the user's.
+    pub(super) fn open_own(of: &OfStore) -> Result<Self> {
+        Self::found(of)?.own(of)
+    }
+
+    fn own(self, of: &OfStore) -> Result<Self> {
+        let store = adopted(self.store, Adoption::of(of.adopt_store))?;
+        Ok(Self { store: store.redact_with(Arc::new(sink::redact)), root: self.root })
+    }
+
+    fn found(of: &OfStore) -> Result<Self> {
         let place = of.project.clone().unwrap_or_else(|| PathBuf::from("."));
         if !place.exists() {
             let place = place.display();
@@ -44,6 +65,9 @@ impl Place {
         // Before anything is said or written.
         if root.join(CONFIG_FILE).is_file() {
             drop(super::super::whole::Whole::at(&root));
+        }
+        if of.store.is_none() {
+            stays_inside(&root, &file)?;
         }
         let store = match Store::open_existing(&file) {
             Ok(store) => store,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn cancel(args: &StopRun) -> Result<Exit> {
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let info = place.run(&args.run)?;
     let run = info.id;
     if info.status == RunStatus::Ended || !place.store.request(run, Wish::Cancel)? {
@@ -45,7 +45,7 @@ pub(crate) fn cancel(args: &StopRun) -> Result<Exit> {
 }
 
 pub(crate) fn kill(args: &StopRun) -> Result<Exit> {
-    let place = Place::open(&args.of)?;
+    let place = Place::open_own(&args.of)?;
     let info = place.run(&args.run)?;
     let run = info.id;
     if info.status == RunStatus::Ended {

@@ -1,6 +1,6 @@
 //! Conversations that go on: another message to an agent that remembers the earlier ones.
 
-use super::super::asked::{Asked, View};
+use super::super::asked::{Asked, ModelChoice, View};
 use super::super::ground::{After, Ground};
 use super::input::{CARD, Head};
 use super::kept::{asks, how_to_answer};
@@ -122,7 +122,9 @@ pub(crate) fn asked_of_last(args: &Run, named: &str) -> Result<Asked> {
     let mut asked = Recorded::of(&place, &info)?.asked;
     asked.message.clone_from(&args.message);
     asked.may_be_piped = true;
-    asked.model = args.model.clone().or(asked.model);
+    if args.model.is_some() {
+        (asked.model, asked.model_by) = (args.model.clone(), ModelChoice::Person);
+    }
     asked.agent = args.agent.clone().or(asked.agent);
     asked.timeout = args.timeout;
     Ok(asked)

@@ -1,6 +1,6 @@
 //! What is kept of a run for doing it again.
 
-use super::super::asked::Asked;
+use super::super::asked::{Asked, ModelChoice};
 use super::Place;
 use crate::args::OfWorkflow;
 use crate::terminal::sink::redactor;
@@ -133,7 +133,16 @@ impl Recorded {
         let of_workflow = OfWorkflow { workflow: None, app, user, chat_id, seed, set };
         let (path, may_be_piped) = (shown(&path), false);
         Ok(Self {
-            asked: Asked { path, agent, message, may_be_piped, model, timeout, of_workflow },
+            asked: Asked {
+                path,
+                agent,
+                message,
+                may_be_piped,
+                model,
+                model_by: ModelChoice::Record,
+                timeout,
+                of_workflow,
+            },
             date: UNIX_EPOCH + Duration::from_millis(written.date),
             history,
         })

@@ -1,10 +1,13 @@
 //! Where the runs of a project are recorded.
 
+use super::adopt::{Adoption, adopted};
 use crate::args::Recording;
 use crate::exit::Stop;
 use crate::terminal::text::for_shell;
 use anyhow::{Context as _, Result};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tenure_cards::project::{Durability, Project, StoreSettings};
 use tenure_store::Store;
@@ -23,6 +26,7 @@ pub(crate) struct Place {
     pub(crate) settings: StoreSettings,
     /// Whether the file was named on the command line.
     is_named: bool,
+    adoption: Adoption,
 }
 
 impl Place {
@@ -34,7 +38,7 @@ impl Place {
         match &recording.store {
             _ if recording.no_store => None,
             None if !is_kept => None,
-            named => Some(Self::new(named.as_deref(), project)),
+            _ => Some(Self::new(recording, project)),
         }
     }
 
@@ -49,13 +53,16 @@ impl Place {
             ))
             .into());
         }
-        Ok(Self::new(recording.store.as_deref(), &project))
+        Ok(Self::new(recording, &project))
     }
 
-    fn new(named: Option<&Path>, project: &Project) -> Self {
+    fn new(recording: &Recording, project: &Project) -> Self {
         let settings = project.config.store.clone();
+        let named = recording.store.as_deref();
         let file = named.map_or_else(|| settings.file(&project.root), Path::to_owned);
-        Self { root: project.root.clone(), file, settings, is_named: named.is_some() }
+        let (root, is_named) = (project.root.clone(), named.is_some());
+        let adoption = Adoption::of(recording.adopt_store);
+        Self { root, file, settings, is_named, adoption }
     }
 
     /// What to add to a command so that it means this file.
@@ -66,13 +73,22 @@ impl Place {
         }
     }
 
-    /// Opens the file, and makes it if it is not there.
+    /// Opens the file, and makes it if it is not there. One that is not known to be the user's is
+    /// adopted first, if the person agrees.
     pub(crate) fn open(&self) -> Result<Store> {
+        self.check_links()?;
         self.make_folder()?;
-        Ok(self.configured(Store::open(&self.file)?))
+        Ok(self.configured(adopted(Store::open(&self.file)?, self.adoption)?))
     }
 
-    /// Opens the file if it is there.
+    fn check_links(&self) -> Result<()> {
+        match self.is_named {
+            true => Ok(()),
+            false => stays_inside(&self.root, &self.file),
+        }
+    }
+
+    /// Opens the file if it is there, as [`Place::open`] does.
     pub(crate) fn open_existing(&self) -> Result<Store> {
         if !self.file.exists() {
             return Err(Stop::usage(format!(
@@ -82,7 +98,8 @@ impl Place {
             ))
             .into());
         }
-        Ok(self.configured(Store::open_existing(&self.file)?))
+        self.check_links()?;
+        Ok(self.configured(adopted(Store::open_existing(&self.file)?, self.adoption)?))
     }
 
     /// Nothing that the terminal hides is written either.
@@ -94,24 +111,65 @@ impl Place {
         store.durability(durability).redact_with(crate::terminal::sink::redactor())
     }
 
-    /// The project's own folder is for its owner, and for no repository: what people said is in it.
+    /// The project's own folder is for its owner, and for no repository, whoever made it: what people
+    /// said is in it.
     fn make_folder(&self) -> Result<()> {
         let folder = self.root.join(FOLDER);
-        if !self.file.starts_with(&folder) || folder.exists() {
+        if !self.file.starts_with(&folder) {
             return Ok(());
         }
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&folder);
-        let ignored = made.and_then(|()| std::fs::write(folder.join(".gitignore"), "*\n"));
-        match ignored {
-            // Another run of the project may have been first.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            result => result.with_context(|| {
-                format!(
-                    "{} cannot be made, where runs are recorded; make it writable, record elsewhere \
-                     with --store FILE, or record nothing with --no-store",
-                    for_shell(&folder)
-                )
-            }),
+        private_folder(&folder).with_context(|| {
+            format!(
+                "{} cannot be made the user's own, where runs are recorded; make it writable, record \
+                 elsewhere with --store FILE, or record nothing with --no-store",
+                for_shell(&folder)
+            )
+        })
+    }
+}
+
+/// Makes a folder that only its owner may look into and that no repository takes in.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    if fs::metadata(folder)?.permissions().mode() & 0o777 != 0o700 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    let ignore = folder.join(".gitignore");
+    let is_link = ignore.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    let text = if is_link { None } else { fs::read_to_string(&ignore).ok() };
+    if text.is_some_and(|text| text.lines().any(|line| line.trim() == "*")) {
+        return Ok(());
+    }
+    // Whole or not at all, and never through a link.
+    let draft = folder.join(format!(".gitignore.{}.part", std::process::id()));
+    let written = fs::write(&draft, "*\n").and_then(|()| fs::rename(&draft, &ignore));
+    written.inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+/// Makes sure that no link leads from a project to a file elsewhere: a project could have another
+/// one's records read and written.
+pub(crate) fn stays_inside(root: &Path, file: &Path) -> Result<()> {
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut place = root.to_owned();
+    for part in file.strip_prefix(root).unwrap_or(Path::new("")) {
+        place.push(part);
+        if !place.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+            continue;
+        }
+        // A link to nothing says where something would be made.
+        let target = place.canonicalize().or_else(|_| fs::read_link(&place))?;
+        if !target.starts_with(&real_root) {
+            return Err(Stop::untrusted(format!(
+                "{} is a link out of the project, to {}: records are neither read nor written there. \
+                 Remove the link, or name the file with --store",
+                for_shell(&place),
+                for_shell(&target)
+            ))
+            .into());
         }
     }
+    Ok(())
 }

@@ -91,7 +91,8 @@ impl Chat {
             let (file, report) = (&opened.loaded.workflow, opened.report());
             return Ok(Err(refused(view, file, report, "the check found errors")));
         }
-        let (root, items) = (opened.root().to_owned(), opened.items());
+        let (root, mut items) = (opened.root().to_owned(), opened.items());
+        items.extend(asked.reached_by_record(&opened.loaded.cards));
         let plan = plan(&asked, &opened.loaded.workflow)?;
         is_set(&unset_variables(&opened.loaded))?;
 

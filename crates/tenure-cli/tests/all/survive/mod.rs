@@ -3,6 +3,7 @@
 mod asks;
 mod kills;
 mod places;
+mod strangers;
 mod talks;
 
 use crate::support::{PATIENCE, Ran, Sandbox};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use tenure_core::engine::{RunInfo, RunQuery};
-use tenure_store::{AskInfo, AskQuery, Store};
+use tenure_store::{AskInfo, AskQuery, Store, StoreKeys};
 
 /// How many calls the counting agent makes.
 const CALLS: usize = 5;
@@ -108,7 +109,13 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 fn store(sandbox: &Sandbox) -> Store {
-    Store::open_existing(sandbox.path(".tenure/tenure.db")).expect("it is recorded")
+    let file = sandbox.path(".tenure/tenure.db");
+    Store::open_existing_with(file, &keys(sandbox)).expect("it is recorded")
+}
+
+/// Where the user of a sandbox has the keys of stores.
+fn keys(sandbox: &Sandbox) -> StoreKeys {
+    StoreKeys::folder(sandbox.home().join("data/tenure/stores"))
 }
 
 fn runs(sandbox: &Sandbox) -> Vec<RunInfo> {

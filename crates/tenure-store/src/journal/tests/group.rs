@@ -108,7 +108,7 @@ fn a_row_of_another_process_comes_between_without_breaking_the_chain() {
     let place = Place::new();
     let driving = place.drive();
     let run = RunId::unique();
-    let other = Store::open_existing(place.store.path()).expect("it opens");
+    let other = crate::testing::open_existing(place.store.path()).expect("it opens");
     for number in 0..10 {
         driving.writer().commit_blocking(append(run, step(2 * number))).expect("it is written");
         let seq = other.write(append(run, step(2 * number + 1))).expect("it is written");

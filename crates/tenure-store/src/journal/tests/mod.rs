@@ -7,6 +7,7 @@ mod upkeep;
 use super::row::NewRow;
 use super::{Job, Sum, Tx};
 use crate::error::{Explain, StoreError};
+use crate::key::Table;
 use crate::store::Driving;
 use crate::{Store, StoreErrorKind};
 use rusqlite::params;
@@ -25,7 +26,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path().join("tenure.db")).expect("it opens");
+        let store = crate::testing::open(folder.path().join("tenure.db")).expect("it opens");
         Self { folder, store }
     }
 
@@ -61,7 +62,7 @@ fn known(
     sum.null().null().null().null().int(1).null().int(1).opt_int(ended).null();
     let sql = "INSERT INTO runs (id, kind, name, status, outcome, input, lives, started, ended, sum) \
                VALUES (?1, 'test', 'a test', ?2, ?3, 'null', 1, 1, ?4, ?5)";
-    let row = params![id, status, outcome, ended, sum.finish()];
+    let row = params![id, status, outcome, ended, sum.seal(tx.path(), Table::Runs)];
     tx.conn().execute(sql, row).explain(tx.path(), "write a run")?;
     Ok(Value::Null)
 }

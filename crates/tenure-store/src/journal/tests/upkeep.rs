@@ -55,7 +55,7 @@ fn every_sort_of_damage_is_found_and_named() {
     for (sql, table, said) in [
         ("UPDATE events SET data = '{}' WHERE seq = 7", "events", "row 7"),
         ("UPDATE events SET time = time + 1 WHERE seq = 9", "events", "row 9"),
-        ("UPDATE events SET chain = zeroblob(16) WHERE seq = 4", "events", "chain"),
+        ("UPDATE events SET chain = zeroblob(16) WHERE seq = 4", "events", "row 4"),
         ("DELETE FROM events WHERE seq = 5", "events", "row 5"),
         ("DELETE FROM events WHERE type = 'run.ended'", "events", "row 24"),
         ("DELETE FROM heads", "events", "table heads"),
@@ -116,7 +116,7 @@ fn a_backup_is_a_whole_store_and_never_takes_the_place_of_a_file() {
     let size = place.store.backup(&copy).expect("it is copied while somebody drives");
     assert_eq!(size, fs::metadata(&copy).expect("it is there").len());
     drop(driving);
-    let copied = Store::open_existing(&copy).expect("it opens");
+    let copied = crate::testing::open_existing(&copy).expect("it opens");
     assert!(copied.verify().expect("it can be looked at").is_whole());
     for run in [over, open] {
         let all = place.store.records(run, 0, usize::MAX).expect("they are read");

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tenure_core::Error;
 use tenure_core::engine::{Engine as _, NewRun, RunStatus, Runnable};
-use tenure_store::{LocalEngine, Store};
+use tenure_store::LocalEngine;
 
 /// What the process gets told, by the environment.
 pub(crate) const FOLDER: &str = "TENURE_CRASH_FOLDER";
@@ -48,7 +48,7 @@ pub(crate) fn file(folder: &Path) -> std::path::PathBuf {
 }
 
 async fn drive(folder: &Path, scenarios: &[Scenario], recovery: Recovery) -> Result<(), Error> {
-    let store = Store::open(file(folder))?;
+    let store = crate::keys::open(file(folder))?;
     let engine = LocalEngine::new(store.drive("a process that is to be killed")?);
     for scenario in Scenario::ALL {
         let ledger = Ledger::open(folder, scenario.name());
