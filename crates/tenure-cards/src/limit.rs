@@ -16,6 +16,9 @@ pub const MAX_TEXT: usize = 4 * MAX_FILE;
 /// The most bytes of an instruction with its templates filled in.
 pub const MAX_INSTRUCTION: usize = 4 * MAX_FILE;
 
+/// The most bytes of a value that a condition makes.
+pub const MAX_CONDITION_VALUE: usize = MAX_FILE;
+
 /// The most faults of one kind that are reported of one file.
 pub const MAX_SAME_FAULTS: usize = 100;
 /// The most characters of a message, of its label or of its help.

@@ -12,6 +12,8 @@ pub const MAX_EXPRESSION: usize = 16 * 1024;
 pub const MAX_TEMPLATE: usize = 256 * 1024;
 /// The most words and signs on the way from the outermost part of an expression to the innermost.
 pub const MAX_SIGNS: usize = 400;
+/// The most bytes that products of constants may come to: the engine works them out when it reads them.
+pub const MAX_CONSTANTS: usize = 16 * 1024 * 1024;
 /// The most brackets that are open at the same time.
 pub const MAX_BRACKETS: usize = 50;
 
@@ -25,6 +27,8 @@ pub enum TooMuch {
     Brackets,
     /// It has more than [`MAX_SIGNS`] words and signs in a row.
     Signs,
+    /// A text or a list may be repeated to more than [`MAX_CONSTANTS`] bytes.
+    Constants,
 }
 
 impl fmt::Display for TooMuch {
@@ -35,6 +39,9 @@ impl fmt::Display for TooMuch {
             }
             Self::Brackets => {
                 write!(f, "its brackets are nested more than {MAX_BRACKETS} deep")
+            }
+            Self::Constants => {
+                write!(f, "a text or a list in it is repeated to more than {MAX_CONSTANTS} bytes")
             }
             Self::Signs => {
                 write!(f, "more than {MAX_SIGNS} words and signs follow each other without a comma")
@@ -48,14 +55,21 @@ impl std::error::Error for TooMuch {}
 /// Refuses an expression that could exhaust the stack of its reader.
 pub fn check_expression(text: &str) -> Result<(), TooMuch> {
     sized(text, MAX_EXPRESSION)?;
-    let mut rest = Rest { text, at: 0 };
-    rest.measure(Part::Expression)
+    Rest::new(text).measure(Part::Expression)
 }
 
-/// Refuses a template that could exhaust the stack of its reader.
+/// Refuses an expression that its reader would make much of: `'x' * 100000000`. It goes by the numbers that are written,
+/// and takes them all for factors.
+pub fn check_constants(text: &str) -> Result<(), TooMuch> {
+    let mut rest = Rest::new(text);
+    rest.measure(Part::Expression)?;
+    rest.bounded()
+}
+
+/// Refuses a template that could exhaust the stack of its reader, or that its reader would make much of.
 pub fn check_template(text: &str) -> Result<(), TooMuch> {
     sized(text, MAX_TEMPLATE)?;
-    let mut rest = Rest { text, at: 0 };
+    let mut rest = Rest::new(text);
     while let Some(open) = rest.tail().find('{') {
         rest.at += open + 1;
         match rest.tail().bytes().next() {
@@ -65,7 +79,7 @@ pub fn check_template(text: &str) -> Result<(), TooMuch> {
             _ => {}
         }
     }
-    Ok(())
+    rest.bounded()
 }
 
 fn sized(text: &str, most: usize) -> Result<(), TooMuch> {
@@ -89,9 +103,51 @@ enum Part {
 struct Rest<'t> {
     text: &'t str,
     at: usize,
+    /// The most bytes that the products so far may come to.
+    constants: usize,
+}
+
+/// What is known of the products of one part.
+#[derive(Default)]
+struct Products {
+    has_times: bool,
+    has_text: bool,
+    factor: Option<usize>,
+}
+
+impl Products {
+    fn note(&mut self, word: &str) {
+        match word {
+            "*" => self.has_times = true,
+            "'" | "\"" | "[" | "(" => self.has_text = true,
+            _ if word.starts_with(|found: char| found.is_ascii_digit()) => {
+                let number: usize = word.replace('_', "").parse().unwrap_or(usize::MAX);
+                self.factor = Some(self.factor.unwrap_or(1).saturating_mul(number.max(1)));
+            }
+            _ => {}
+        }
+    }
+
+    fn bytes(&self, length: usize) -> usize {
+        match self.has_times && self.has_text {
+            true => self.factor.unwrap_or(1).saturating_mul(length),
+            false => 0,
+        }
+    }
 }
 
 impl<'t> Rest<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, at: 0, constants: 0 }
+    }
+
+    fn bounded(&self) -> Result<(), TooMuch> {
+        match self.constants {
+            found if found > MAX_CONSTANTS => Err(TooMuch::Constants),
+            _ => Ok(()),
+        }
+    }
+
     fn tail(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -108,6 +164,8 @@ impl<'t> Rest<'t> {
         if part != Part::Expression {
             self.at += 1;
         }
+        let start = self.at;
+        let mut products = Products::default();
         while let Some(next) = self.tail().chars().next() {
             let is_end = match part {
                 Part::Expression => false,
@@ -115,9 +173,9 @@ impl<'t> Rest<'t> {
                 Part::Statement => self.tail().starts_with("%}"),
             };
             if is_end && open.len() == 1 {
-                self.at += 2;
-                return Ok(());
+                break;
             }
+            let from = self.at;
             self.at += next.len_utf8();
             let is_closable = open.len() > 1;
             let last = open.last_mut();
@@ -141,12 +199,18 @@ impl<'t> Rest<'t> {
                         _ => last.into_iter().for_each(|last| *last += 1),
                     }
                     match next {
-                        '\'' | '"' => self.skip_text(next),
+                        '\'' | '"' => {
+                            products.note(&self.text[from..self.at]);
+                            self.skip_text(next);
+                        }
                         _ if is_word(next) => {
                             let length = self.tail().find(|found| !is_word(found));
                             self.at += length.unwrap_or(self.tail().len());
                         }
                         _ => {}
+                    }
+                    if !matches!(next, '\'' | '"') {
+                        products.note(&self.text[from..self.at]);
                     }
                 }
             }
@@ -157,6 +221,8 @@ impl<'t> Rest<'t> {
                 return Err(TooMuch::Signs);
             }
         }
+        self.constants = self.constants.saturating_add(products.bytes(self.at - start));
+        self.at = (self.at + 2).min(self.text.len());
         Ok(())
     }
 
@@ -210,6 +276,27 @@ mod tests {
         ] {
             assert_eq!(check_expression(&text), Err(expected), "{text:.40}");
         }
+    }
+
+    #[test]
+    fn what_its_reader_would_make_much_of_is_refused() {
+        for fine in
+            ["a * 1000000000", "a.b * 3 > 100 and c == 'x'", "'100000000'", "n * 2 * 3 == 9"]
+        {
+            assert_eq!(check_constants(fine), Ok(()), "{fine}");
+        }
+        for much in [
+            "'x' * 100000000",
+            "[1] * 100000000",
+            "1000 * 1000 * 1000 * ('x')",
+            "10 ** 9 * 'x' * 1000000",
+        ] {
+            assert_eq!(check_constants(much), Err(TooMuch::Constants), "{much}");
+            assert_eq!(check_template(&format!("a {{{{ {much} }}}}")), Err(TooMuch::Constants));
+        }
+        let many = "{{ 'x' * 1000000 }}".repeat(1000);
+        assert_eq!(check_template(&many), Err(TooMuch::Constants));
+        assert_eq!(check_template("* 2026\n* 'x' 1000000000 {{ a * 2 }} {{ 'b' }}"), Ok(()));
     }
 
     #[test]

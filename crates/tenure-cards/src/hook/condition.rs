@@ -1,5 +1,6 @@
 //! Checking the condition of a declared hook.
 
+use super::ordered::without_products;
 use super::spec::SpecScope;
 use super::{On, When};
 use crate::card::{list_words, present};
@@ -22,7 +23,8 @@ impl SpecScope<'_, '_> {
             return None;
         }
         let environment = minijinja::Environment::empty();
-        let error = match environment.compile_expression(&expression) {
+        let written = without_products(&expression);
+        let error = match environment.compile_expression(&written) {
             Ok(compiled) => {
                 let mut mentioned: Vec<String> =
                     compiled.undeclared_variables(false).into_iter().collect();

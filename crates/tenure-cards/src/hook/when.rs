@@ -1,6 +1,6 @@
 //! The condition of a declared hook.
 
-use super::ordered;
+use super::{ordered, sized};
 use minijinja::{Environment, Expression, UndefinedBehavior};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -23,6 +23,7 @@ static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
     ordered::teach(&mut environment);
+    sized::teach(&mut environment);
     environment
 });
 
@@ -47,7 +48,7 @@ impl Condition {
             EVALUATOR.compile_expression_owned(text).map_err(|error| error.to_string())
         };
         // As it is written first: what is wrong is said of that.
-        let written = compile(expression.to_owned())?;
+        let written = compile(ordered::without_products(expression))?;
         let mentions = written.undeclared_variables(false).into_iter().collect();
         let compiled = compile(ordered::checked(expression)?)?;
         Ok(Self { text: expression.into(), compiled, mentions })

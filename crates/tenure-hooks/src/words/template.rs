@@ -19,7 +19,7 @@ pub(crate) fn expression(
     environment: &'static Environment<'static>,
     text: &str,
 ) -> Result<Expression<'static, 'static>, Error> {
-    limit::check_expression(text).map_err(refused)?;
+    limit::check_expression(text).and_then(|()| limit::check_constants(text)).map_err(refused)?;
     environment.compile_expression_owned(text.to_owned())
 }
 
