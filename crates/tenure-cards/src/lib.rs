@@ -31,6 +31,7 @@ pub mod dump;
 pub mod embed;
 mod feature;
 pub mod hook;
+pub mod limit;
 mod nearest;
 pub mod project;
 mod python;

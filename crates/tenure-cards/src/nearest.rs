@@ -1,16 +1,24 @@
 //! What somebody meant who wrote something else.
 
+use crate::limit::MAX_SUGGESTED;
+
 /// The candidate that `word` is most likely a slip for.
 ///
 /// Two or three wrong letters count as a slip, and so does another first word: `after_tool_call`
 /// and `on_tool` both mean `wrap_tool_call`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody mistypes a text of this length, and the cost grows with both.
+    let fits = |word: &str| word.len() <= MAX_SUGGESTED;
+    let candidates = candidates.into_iter().filter(|candidate| fits(word) && fits(candidate));
+    let slips = word.chars().count() / 3;
+    let is_near = |candidate: &&str| {
+        candidate.chars().count().abs_diff(word.chars().count()) <= slips
+            || same_subject(word, candidate)
+    };
     candidates
-        .into_iter()
+        .filter(is_near)
         .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, candidate)| {
-            *distance <= word.chars().count() / 3 || same_subject(word, candidate)
-        })
+        .filter(|(distance, candidate)| *distance <= slips || same_subject(word, candidate))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

@@ -1,13 +1,18 @@
-//! The program's own process: its descriptors, and its privacy.
+//! The program's own process: its descriptors, its privacy, and the signal that limits send.
 
+use anyhow::{Result, bail};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
 use std::ffi::CString;
+use std::sync::Arc;
 use tenure_hosts::PROCESS_NAME;
 
 /// The descriptors that are asked for. Each agent with hooks in Python takes four of them.
 const DESCRIPTORS: u64 = 1 << 16;
+
+/// The descriptors that a run cannot do without: the store, the runtime, its signals, and the pipes of one process.
+const NEEDED: usize = 40;
 
 /// Prepares the process, as far as the system lets it.
 ///
@@ -24,4 +29,26 @@ pub(crate) fn prepare() {
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     // By this name what it starts knows whom it descends from, whatever the file is called.
     let _ = rustix::thread::set_name(&CString::new(PROCESS_NAME).unwrap_or_default());
+    // A file that may not grow would end the program without a word. With a handler, which no child inherits, the write
+    // fails instead. If there can be none it is as it was.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
+/// Fails, in words, if there are too few descriptors for a run. Libraries below panic where one is missing.
+pub(crate) fn check_descriptors() -> Result<()> {
+    let mut open = Vec::with_capacity(NEEDED);
+    while open.len() < NEEDED {
+        match std::fs::File::open("/dev/null") {
+            Ok(file) => open.push(file),
+            Err(error) => {
+                let free = open.len();
+                drop(open);
+                bail!(
+                    "this process can open {free} more files, and a run needs {NEEDED} ({error}); \
+                     allow more of them, as with `ulimit -n 1024`"
+                )
+            }
+        }
+    }
+    Ok(())
 }

@@ -23,6 +23,7 @@ pub mod critic;
 pub mod guard;
 #[cfg(feature = "standard")]
 pub mod input;
+pub mod limit;
 #[cfg(feature = "standard")]
 pub mod people;
 pub mod ready;

@@ -38,6 +38,8 @@
 
 mod command;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod lifecycle;
 pub mod mcp;
 mod payload;

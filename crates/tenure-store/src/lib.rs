@@ -13,6 +13,8 @@ mod engine;
 mod error;
 #[doc(hidden)]
 pub mod fail;
+#[doc(hidden)]
+pub mod fuzz;
 mod hand;
 mod journal;
 mod key;

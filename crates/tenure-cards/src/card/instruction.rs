@@ -2,9 +2,11 @@
 
 use super::Card;
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::limit::MAX_INSTRUCTION;
 use crate::nearest::nearest;
 use crate::project::{ConfineError, Project};
 use crate::source::{MAX_FILE, Source, Span};
+use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -100,6 +102,13 @@ pub fn render_instruction(card: &Card, context: &TemplateContext) -> Result<Stri
             Some(value) => out.push_str(&value),
             None => out.push_str(&text[template.start..template.end]),
         }
+        if out.len() > MAX_INSTRUCTION {
+            return Err(TemplateError(format!(
+                "the instruction of `{}` {}",
+                card.name,
+                too_long()
+            )));
+        }
         done = template.end;
     }
     out.push_str(&text[done..]);
@@ -112,6 +121,10 @@ pub(crate) fn included(card: &Card) -> Vec<&str> {
     let files = templates(text).into_iter();
     let files = files.filter(|template| matches!(template.name, "file" | "file_silent"));
     files.filter_map(|template| template.argument).collect()
+}
+
+fn too_long() -> String {
+    format!("is larger than {} MiB with its templates filled in", MAX_INSTRUCTION >> 20)
 }
 
 fn value(
@@ -169,6 +182,9 @@ pub(super) fn check(
 ) {
     let written = source.slice(span);
     let mut from = 0;
+    let mut filled_in = text.len();
+    // Each file is looked at once, however often it is taken in.
+    let mut files: HashMap<&str, Result<usize, Refusal>> = HashMap::new();
     for template in templates(text) {
         let whole = &text[template.start..template.end];
         let at = match written[from..].find(whole) {
@@ -180,12 +196,24 @@ pub(super) fn check(
             }
             None => span,
         };
+        let is_full = report.is_full(source, Code::UnknownTemplate);
         let mut problem = |code: Code, message: String, help: String| {
             report.push(Diagnostic::new(code, source, at, message).help(help));
         };
         match (template.name, template.argument) {
-            ("file" | "file_silent", Some(file)) => match take(&project.root, file) {
-                Ok(_) => {}
+            ("file" | "file_silent", Some(file)) => match files
+                .entry(file)
+                .or_insert_with(|| take(&project.root, file).map(|text| text.len()))
+            {
+                Ok(size) => {
+                    filled_in += *size;
+                    if filled_in > MAX_INSTRUCTION {
+                        let help = "take in less: name fewer or smaller files";
+                        let message = format!("the instruction {}", too_long());
+                        problem(Code::TooMuch, message, help.into());
+                        return;
+                    }
+                }
                 Err(Refusal::Missing) if template.name == "file_silent" => {}
                 Err(error) => problem(
                     Code::TemplateFileMissing,
@@ -209,6 +237,7 @@ pub(super) fn check(
                 format!("`{whole}` does not say which"),
                 format!("write `{{{{{}:path}}}}`", template.name),
             ),
+            _ if is_full => {}
             (name, None) if NAMES.contains(&name) || filled.iter().any(|it| it == name) => {}
             (name, _) => problem(
                 Code::UnknownTemplate,
@@ -234,11 +263,12 @@ struct Template<'t> {
 fn templates(text: &str) -> Vec<Template<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(open) = text[at..].find("{{") {
-        let start = at + open;
-        let inner = &text[start + 2..];
-        let Some(close) = inner.find("}}") else { break };
-        let content = inner[..close].trim();
+    while let Some(close) = text[at..].find("}}").map(|close| at + close) {
+        // What is inside may be a template too, `{{{{name}}`, and there are no braces in one.
+        let open = text[at..close].rfind("{{").map(|open| at + open);
+        at = close + 2;
+        let Some(start) = open else { continue };
+        let content = text[start + 2..close].trim();
         let (name, argument) = match content.split_once(':') {
             Some((name, argument)) => (name.trim(), Some(argument.trim())),
             None => (content, None),
@@ -247,12 +277,7 @@ fn templates(text: &str) -> Vec<Template<'_>> {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let is_line = argument.is_none_or(|it| !it.is_empty() && !it.contains(['{', '}', '\n']));
         if is_name && is_line {
-            let end = start + 2 + close + 2;
-            found.push(Template { name, argument, start, end });
-            at = end;
-        } else {
-            // What is inside may still be a template: `{{{{name}}`.
-            at = start + 1;
+            found.push(Template { name, argument, start, end: close + 2 });
         }
     }
     found

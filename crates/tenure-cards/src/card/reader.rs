@@ -6,6 +6,7 @@
 use super::expand::{Environ, Expansion, Place, expand_others};
 use super::{AgentRef, Secret};
 use crate::diagnostic::{Code, Diagnostic, Report};
+use crate::limit::MAX_LISTED;
 use crate::nearest::nearest;
 use crate::source::{Key, Node, Source, Span, Value};
 use serde_json::Value as Json;
@@ -403,7 +404,7 @@ impl Reader<'_> {
     /// Reports every key of `map` that is not one of `names`.
     pub fn only(&mut self, map: &Node, of: &str, names: &[&str], code: Code) {
         for (key, _) in map.map().unwrap_or_default() {
-            if !names.contains(&key.text.as_str()) {
+            if !names.contains(&key.text.as_str()) && !self.report.is_full(self.source, code) {
                 let help = match nearest(&key.text, names.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("possible are {}", list(names, "and")),
@@ -432,7 +433,12 @@ pub fn found(node: &Node) -> String {
 
 /// `a`, `b` or `c`.
 pub fn list(names: &[&str], last: &str) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let listed = names.iter().take(MAX_LISTED);
+    let mut quoted: Vec<String> = listed.map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(MAX_LISTED) {
+        0 => {}
+        more => quoted.push(format!("{more} more")),
+    }
     match quoted.as_slice() {
         [] => "nothing".to_owned(),
         [one] => one.clone(),

@@ -128,7 +128,10 @@ fn references(
                 )
                 .help("name another agent"),
             );
-        } else if !by_name.contains_key(name) && !broken.contains(name) {
+        } else if !by_name.contains_key(name)
+            && !broken.contains(name)
+            && !report.is_full(&card.source, Code::MissingAgent)
+        {
             let others = by_name.keys().copied().filter(|other| *other != &*card.name);
             let mut others: Vec<&str> = others.collect();
             others.sort_unstable();

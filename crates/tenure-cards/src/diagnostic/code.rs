@@ -69,6 +69,7 @@ codes! {
     RecursiveAlias = "T0122", Error, "an alias is inside the value that it stands for";
     TagMismatch = "T0123", Error, "a value does not fit its YAML tag";
     JsonSyntax = "T0124", Error, "text is not valid JSON";
+    TooMuch = "T0125", Error, "a file asks for more than its reader gives";
     YamlReaderFailed = "T0199", Error, "the YAML reader itself failed on a file";
     // T02xx: fields and types of cards
     UnknownField = "T0201", Error, "a field is not one of a card";

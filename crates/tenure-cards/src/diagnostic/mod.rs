@@ -13,5 +13,6 @@ mod sarif;
 mod text;
 
 pub use code::Code;
+pub use escape::is_hidden;
 pub use report::{Diagnostic, Report, Severity};
 pub use text::Color;

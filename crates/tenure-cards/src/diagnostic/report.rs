@@ -1,8 +1,11 @@
 //! One problem, and all of them together.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Code;
+use crate::limit::{MAX_MESSAGE, MAX_SAME_FAULTS};
 use crate::source::{Source, Span};
 
 /// How grave a diagnostic is.
@@ -90,16 +93,37 @@ impl Diagnostic {
         self
     }
 
+    /// Cuts texts that are too long to be read.
+    fn shorten(&mut self) {
+        let texts = [Some(&mut self.message), self.label.as_mut(), self.help.as_mut()];
+        for text in texts.into_iter().flatten() {
+            if text.len() > MAX_MESSAGE
+                && let Some((at, _)) = text.char_indices().nth(MAX_MESSAGE)
+            {
+                text.truncate(at);
+                text.push('…');
+            }
+        }
+    }
+
     fn order(&self) -> impl Ord + '_ {
         (self.source.path(), self.span.start, self.code.as_str(), self.span.end, &self.message)
     }
 }
 
 /// Diagnostics, each once, ordered by file, then place, then code.
+///
+/// Of one kind in one file at most [`MAX_SAME_FAULTS`] are kept; one more stands for the others. Texts are cut after
+/// [`MAX_MESSAGE`] characters. So a report stays small, whatever it is about.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     items: Vec<Diagnostic>,
+    /// The number of diagnostics of each kind of each file.
+    counts: HashMap<(PathBuf, Code), usize>,
 }
+
+/// The message that stands for the faults that are not kept.
+const OTHERS: &str = "there are more faults of this kind in this file, which are not listed";
 
 impl Report {
     /// An empty report.
@@ -109,7 +133,21 @@ impl Report {
 
     /// Adds a diagnostic at its place in the order. One that is there already, in file, place,
     /// code and message, is not added again.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    pub fn push(&mut self, mut diagnostic: Diagnostic) {
+        let key = (diagnostic.source.path().to_owned(), diagnostic.code);
+        let kept = self.counts.get(&key).copied().unwrap_or_default();
+        if kept > MAX_SAME_FAULTS {
+            return;
+        }
+        let is_last = kept == MAX_SAME_FAULTS || diagnostic.message == OTHERS;
+        diagnostic.shorten();
+        if is_last && !self.holds(&diagnostic) {
+            diagnostic.message = OTHERS.into();
+            diagnostic.label = None;
+            diagnostic.help = Some(format!(
+                "at most {MAX_SAME_FAULTS} are listed; put these right, then check again"
+            ));
+        }
         let at = match self.items.last() {
             Some(last) if last.order() < diagnostic.order() => self.items.len(),
             _ => self.items.partition_point(|item| item.order() < diagnostic.order()),
@@ -117,7 +155,18 @@ impl Report {
         let there = self.items.get(at).is_some_and(|item| item.order() == diagnostic.order());
         if !there {
             self.items.insert(at, diagnostic);
+            self.counts.insert(key, if is_last { MAX_SAME_FAULTS } else { kept } + 1);
         }
+    }
+
+    /// Whether no more diagnostics of this kind are kept of this file, so that none need be made.
+    pub fn is_full(&self, source: &Source, code: Code) -> bool {
+        let kept = self.counts.get(&(source.path().to_owned(), code));
+        kept.is_some_and(|kept| *kept > MAX_SAME_FAULTS)
+    }
+
+    fn holds(&self, diagnostic: &Diagnostic) -> bool {
+        self.items.binary_search_by(|item| item.order().cmp(&diagnostic.order())).is_ok()
     }
 
     /// Adds what was found when agents were built from the files that this report is about, as a check

@@ -1,5 +1,6 @@
 //! Checking the condition of a declared hook.
 
+use super::ordered::without_products;
 use super::spec::SpecScope;
 use super::{On, When};
 use crate::card::{list_words, present};
@@ -7,14 +8,23 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::nearest::nearest;
 use crate::source::{Node, Span};
 use tenure_core::hook::{Point, Points};
+use tenure_hooks::limit::check_expression;
 
 impl SpecScope<'_, '_> {
     /// The condition, if it compiles and mentions only what it sees.
     pub fn when(&mut self, node: &Node, on: &On) -> Option<When> {
         let found = present(node, "when")?;
+        let span = found.span;
         let expression = self.reader.words_of("when", found)?;
+        if let Err(much) = check_expression(&expression) {
+            let message = format!("the condition cannot be read: {much}");
+            let help = "write a shorter one, or write a function that decides";
+            self.reader.problem_help(Code::TooMuch, span, message, help);
+            return None;
+        }
         let environment = minijinja::Environment::empty();
-        let error = match environment.compile_expression(&expression) {
+        let written = without_products(&expression);
+        let error = match environment.compile_expression(&written) {
             Ok(compiled) => {
                 let mut mentioned: Vec<String> =
                     compiled.undeclared_variables(false).into_iter().collect();

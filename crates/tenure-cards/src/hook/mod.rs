@@ -10,6 +10,7 @@ mod declared;
 mod fields;
 mod order;
 mod ordered;
+mod sized;
 mod spec;
 mod table;
 mod types;

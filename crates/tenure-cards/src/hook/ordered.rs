@@ -5,6 +5,7 @@
 //! to be, and must not decide anything. The engine has no place to say so, so each `a < b` is
 //! written as a call of a filter that looks at both before it is compiled.
 
+use super::sized::TIMES;
 use minijinja::value::{Rest, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Value};
 
@@ -77,11 +78,13 @@ fn in_words(kind: ValueKind) -> &'static str {
     }
 }
 
-/// The expression, with each comparison by order as a call of the filter. It is one that compiles.
+/// The expression, with each comparison by order, and each product, as a call of a filter. It is one that compiles.
 /// The error says what has to be written otherwise.
 pub(super) fn checked(expression: &str) -> Result<String, String> {
     let tokens = tokens(expression);
-    if !tokens.iter().any(|token| matches!(token.kind, Kind::Compares { by_order: true })) {
+    let is_watched =
+        |kind: Kind| matches!(kind, Kind::Compares { by_order: true } | Kind::Math("*"));
+    if !tokens.iter().any(|token| is_watched(token.kind)) {
         return Ok(expression.to_owned());
     }
     let mut rewriting = Rewriting { text: expression, tokens: &tokens, at: 0 };
@@ -92,6 +95,20 @@ pub(super) fn checked(expression: &str) -> Result<String, String> {
     Ok(written)
 }
 
+/// The expression with `/` for each `*` between two operands, which has the same form. The engine works out constants
+/// when it compiles them, and nothing is made much of by dividing it.
+pub(super) fn without_products(expression: &str) -> String {
+    let mut bytes = expression.as_bytes().to_vec();
+    let mut has_operand = false;
+    for token in tokens(expression) {
+        if token.kind == Kind::Math("*") && has_operand {
+            bytes[token.start] = b'/';
+        }
+        has_operand = matches!(token.kind, Kind::Plain | Kind::Closes);
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Part of an operand.
@@ -99,6 +116,8 @@ enum Kind {
     Compares {
         by_order: bool,
     },
+    /// An operator between two numbers: it binds more tightly than comparisons.
+    Math(&'static str),
     /// What an operand of a comparison does not reach over: `and`, a comma.
     Divides,
     Opens,
@@ -141,6 +160,20 @@ fn tokens(text: &str) -> Vec<Token> {
                 }
             }
             ',' | ':' => Kind::Divides,
+            '+' => Kind::Math("+"),
+            '-' => Kind::Math("-"),
+            '~' => Kind::Math("~"),
+            '%' => Kind::Math("%"),
+            '*' | '/' => {
+                let is_double = text[at..].starts_with(next);
+                at += usize::from(is_double);
+                match (next, is_double) {
+                    ('*', false) => Kind::Math("*"),
+                    // A power binds more tightly than what is looked at here.
+                    ('*', true) => Kind::Math("**"),
+                    _ => Kind::Math("/"),
+                }
+            }
             '.' | '|' => {
                 names = true;
                 Kind::Plain
@@ -203,6 +236,7 @@ impl<'t> Rewriting<'t> {
     fn group(&mut self, written: &mut String) -> Result<(), String> {
         let mut operands = vec![String::new()];
         let mut operators: Vec<(&'t str, bool)> = Vec::new();
+        let mut term = Term::default();
         while let Some(token) = self.tokens.get(self.at).copied() {
             let text = &self.text[token.start..token.end];
             self.at += 1;
@@ -217,12 +251,19 @@ impl<'t> Rewriting<'t> {
                     if token.kind == Kind::Opens {
                         self.group(operand)?;
                     }
+                    term.has_operand = true;
+                }
+                Kind::Math(operator) => {
+                    let Some(operand) = operands.last_mut() else { continue };
+                    term.goes_on(operand, operator, text);
                 }
                 Kind::Compares { by_order } => {
+                    term.ends(operands.last_mut());
                     operators.push((text, by_order));
                     operands.push(String::new());
                 }
                 Kind::Divides | Kind::Closes => {
+                    term.ends(operands.last_mut());
                     write(written, &operands, &operators)?;
                     operands = vec![String::new()];
                     operators.clear();
@@ -234,7 +275,56 @@ impl<'t> Rewriting<'t> {
                 }
             }
         }
+        term.ends(operands.last_mut());
         write(written, &operands, &operators)
+    }
+}
+
+/// The product that is being written at the end of an operand.
+#[derive(Default)]
+struct Term {
+    /// Where it begins.
+    start: usize,
+    /// Whether its last factor is the argument of a filter, which is still open.
+    is_open: bool,
+    /// Whether there is something on the left of the next operator.
+    has_operand: bool,
+}
+
+impl Term {
+    fn goes_on(&mut self, operand: &mut String, operator: &str, text: &str) {
+        // A sign, or the star of an argument.
+        if !std::mem::take(&mut self.has_operand) {
+            operand.push_str(&format!(" {text}"));
+            return;
+        }
+        if operator != "**" {
+            self.close(operand);
+        }
+        if operator == "*" {
+            operand.insert_str(self.start, " (");
+            operand.push_str(&format!(")|{TIMES}("));
+            self.is_open = true;
+            return;
+        }
+        operand.push_str(&format!(" {text} "));
+        if matches!(operator, "+" | "-" | "~") {
+            self.start = operand.len();
+        }
+    }
+
+    fn close(&mut self, operand: &mut String) {
+        if std::mem::take(&mut self.is_open) {
+            operand.push(')');
+        }
+    }
+
+    /// The operand is complete, and another one begins.
+    fn ends(&mut self, operand: Option<&mut String>) {
+        if let Some(operand) = operand {
+            self.close(operand);
+        }
+        *self = Self::default();
     }
 }
 

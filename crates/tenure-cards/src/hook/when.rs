@@ -1,6 +1,6 @@
 //! The condition of a declared hook.
 
-use super::ordered;
+use super::{ordered, sized};
 use minijinja::{Environment, Expression, UndefinedBehavior};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -12,12 +12,18 @@ use tenure_core::context::{Cx, PhaseCx, ToolCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::model::ModelResponse;
 use tenure_core::tool::ToolRequest;
+use tenure_hooks::limit::check_expression;
 
-/// The one evaluator: nothing is loaded, and what is not there is an error.
+/// The most that one evaluation may do.
+const FUEL: u64 = 100_000;
+
+/// The one evaluator: nothing is loaded, what is not there is an error, and it ends.
 static EVALUATOR: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_fuel(Some(FUEL));
     ordered::teach(&mut environment);
+    sized::teach(&mut environment);
     environment
 });
 
@@ -37,11 +43,12 @@ pub struct Condition {
 impl Condition {
     /// Compiles an expression; the error says what is wrong with it.
     pub fn compile(expression: &str) -> Result<Self, String> {
+        check_expression(expression).map_err(|error| error.to_string())?;
         let compile = |text: String| {
             EVALUATOR.compile_expression_owned(text).map_err(|error| error.to_string())
         };
         // As it is written first: what is wrong is said of that.
-        let written = compile(expression.to_owned())?;
+        let written = compile(ordered::without_products(expression))?;
         let mentions = written.undeclared_variables(false).into_iter().collect();
         let compiled = compile(ordered::checked(expression)?)?;
         Ok(Self { text: expression.into(), compiled, mentions })

@@ -3,14 +3,10 @@
 //! The parser calls itself for each level of an expression, and so does whoever drops its tree. A
 //! file is measured before it is parsed, so that no file can exhaust the stack.
 
+use crate::limit::{MAX_PYTHON_BRACKETS, MAX_PYTHON_DEPTH, MAX_PYTHON_INDENTS};
 use rustpython_ruff_python_ast::token::TokenKind;
 use rustpython_ruff_python_parser::{Mode, lexer};
 
-/// CPython's own limits are 200 open brackets and 100 levels of indentation.
-const BRACKETS: usize = 200;
-const INDENTS: usize = 100;
-/// The most tokens on the way from the outermost expression to the innermost.
-const DEPTH: usize = 4000;
 /// Up to this depth the caller's own stack is enough.
 const SHALLOW: usize = 250;
 
@@ -74,7 +70,10 @@ pub(super) fn nesting(source: &str) -> Nesting {
             }
         }
         deepest = deepest.max(sum);
-        if deepest > DEPTH || open.len() > BRACKETS || indents > INDENTS {
+        if deepest > MAX_PYTHON_DEPTH
+            || open.len() > MAX_PYTHON_BRACKETS
+            || indents > MAX_PYTHON_INDENTS
+        {
             return Nesting::TooDeep;
         }
     }

@@ -22,6 +22,8 @@ mod tests;
 mod text;
 mod yaml;
 
+use crate::limit::MAX_TEXT;
+pub use crate::limit::{MAX_DEPTH, MAX_FILE, MAX_NODES};
 pub use document::{Body, Document, FileKind, parse};
 pub(crate) use document::{Layout, Root};
 pub use file::read;
@@ -31,12 +33,3 @@ pub use node::{Key, Node, Value};
 pub(crate) use scalar::resolve as resolve_plain;
 pub use text::{Place, Source, Span};
 pub use yaml::parse_yaml;
-
-/// The largest file that is read, in bytes.
-pub const MAX_FILE: usize = 1024 * 1024;
-/// The most nodes a file may have after its aliases are expanded.
-pub const MAX_NODES: usize = 100_000;
-/// The deepest nesting of lists and mappings.
-pub const MAX_DEPTH: usize = 64;
-/// The most bytes of text the expanded tree may hold.
-pub(crate) const MAX_TEXT: usize = 4 * MAX_FILE;

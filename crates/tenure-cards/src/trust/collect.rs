@@ -225,7 +225,8 @@ impl Collector<'_> {
         let of_hooks = python.keys().filter_map(|file| Some(file.parent()?.to_owned()));
         folders.extend(of_hooks.filter(|folder| !known(folder)));
         let interpreter = own_interpreter(self.project);
-        let found = importable(&folders, interpreter.as_deref().and_then(environment_of));
+        let venv = interpreter.as_deref().and_then(environment_of);
+        let found = importable(&folders, venv, &self.project.root);
         for path in found.files {
             let hash = || sha256_of(&path).unwrap_or_else(|_| UNREADABLE.into());
             hashes.entry(path.clone()).or_insert_with(hash);

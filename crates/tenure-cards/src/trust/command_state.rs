@@ -32,7 +32,7 @@ impl CommandState {
         let found = files(command, project);
         let interpreter = own_interpreter(project);
         let venv = interpreter.as_deref().and_then(environment_of);
-        let imported = importable(&found.imports, venv);
+        let imported = importable(&found.imports, venv, &project.root);
         let own = interpreter.as_ref().filter(|_| imported.has_venv);
         let programs = found.program.iter().chain(own);
         let items =

@@ -186,7 +186,7 @@ fn caches(file: &Path) -> Vec<PathBuf> {
 
 /// A hash over everything importable in a folder.
 fn all_of(folder: &Path) -> String {
-    let found = importable(&BTreeSet::from([folder.to_owned()]), None);
+    let found = importable(&BTreeSet::from([folder.to_owned()]), None, folder);
     let line = |file: &PathBuf| {
         let hash = sha256_of(file).unwrap_or_else(|_| UNREADABLE.into());
         format!("{:?} {hash}\n", file.strip_prefix(folder).unwrap_or(file))

@@ -74,7 +74,8 @@ impl Modules {
         let start = PythonStart::read(project);
         let interpreter = own_interpreter(project);
         let installed = Installed::read(interpreter.as_deref(), project);
-        let found = importable(&folders, interpreter.as_deref().and_then(environment_of));
+        let venv = interpreter.as_deref().and_then(environment_of);
+        let found = importable(&folders, venv, &project.root);
         let mut paths = Paths::new(&project.root, &found.folders);
         let mut hashes = BTreeMap::new();
         let mut files = BTreeMap::new();

@@ -4,6 +4,8 @@
 use super::UNREADABLE;
 use super::digest::sha256_hex;
 use super::environment::{CACHE, environment_of, is_path_file, site_packages};
+pub(crate) use crate::limit::MAX_IMPORTABLE as MOST_FILES;
+use crate::limit::{MAX_LOOKED_AT, MAX_OUTSIDE};
 use crate::project::{Project, plain};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -18,10 +20,6 @@ use tenure_hosts::find_program;
 pub(super) const SKIPPED: &[&str] = &[".git", ".tenure"];
 /// What Python can import, by suffix.
 const IMPORTABLE: &[&str] = &["py", "pyc", "so", "pyd"];
-/// The most files that are read.
-pub(crate) const MOST_FILES: usize = 5000;
-/// The most files and folders that are looked at.
-const MOST_LOOKED: usize = 200_000;
 static FRESH: AtomicU64 = AtomicU64::new(0);
 
 /// The interpreter that runs hooks and tools, if the project brings it along or names it: that of
@@ -117,13 +115,21 @@ pub(super) struct Importable {
 }
 
 /// Every importable file beneath the folders, except in the virtual environment `venv`, which is an
-/// item of its own.
-pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Importable {
+/// item of its own. Of what links lead to outside of `root`, no more than [`MAX_OUTSIDE`] entries are looked at: a link
+/// to `/` would take as long as the whole disk.
+pub(super) fn importable(
+    folders: &BTreeSet<PathBuf>,
+    venv: Option<&Path>,
+    root: &Path,
+) -> Importable {
     let mut found = Importable::default();
     let venv = venv.and_then(|venv| venv.canonicalize().ok());
     let mut seen = BTreeSet::new();
     let mut open: Vec<PathBuf> = folders.iter().rev().cloned().collect();
-    let mut looked = 0;
+    let inside = |real: &Path| {
+        real.starts_with(root) || folders.iter().any(|folder| real.starts_with(folder))
+    };
+    let (mut looked, mut looked_outside) = (0, 0);
     while let Some(folder) = open.pop() {
         // Links are followed as Python follows them, each folder once.
         let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
@@ -132,16 +138,25 @@ pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Im
             continue;
         }
         found.folders.push((folder.clone(), real.clone()));
-        if !seen.insert(real) {
+        if !seen.insert(real.clone()) {
+            continue;
+        }
+        let is_outside = !inside(&real);
+        if is_outside && looked_outside > MAX_OUTSIDE {
             continue;
         }
         let is_cache = folder.file_name().is_some_and(|name| name == CACHE);
         let mut deeper = Vec::new();
         for path in entries(&folder) {
             looked += 1;
-            if looked > MOST_LOOKED {
+            looked_outside += usize::from(is_outside);
+            if looked > MAX_LOOKED_AT {
                 found.rest = Some(Rest::Unknown);
                 return found;
+            }
+            if looked_outside > MAX_OUTSIDE && is_outside {
+                found.rest = Some(Rest::Unknown);
+                break;
             }
             if path.is_dir() {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -162,7 +177,7 @@ pub(super) fn importable(folders: &BTreeSet<PathBuf>, venv: Option<&Path>) -> Im
         }
         open.extend(deeper.into_iter().rev());
     }
-    if !found.others.is_empty() {
+    if found.rest.is_none() && !found.others.is_empty() {
         let line = |(path, marks): &(PathBuf, String)| format!("{path:?} {marks}\n");
         let lines: String = found.others.iter().map(line).collect();
         found.rest = Some(Rest::Hashed(sha256_hex(lines.as_bytes())));

@@ -32,11 +32,15 @@ mod workflow;
 
 use crate::args::Command;
 use crate::exit::Exit;
+use crate::own_process;
 use crate::terminal::sink;
 use anyhow::Result;
 
 /// Does what was asked for.
 pub(crate) fn run(command: Command) -> Result<Exit> {
+    if drives(&command) {
+        own_process::check_descriptors()?;
+    }
     match command {
         Command::Run(args) => run::run(&args),
         Command::Chat(args) => chat::run(&args),
@@ -67,6 +71,21 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
     }
+}
+
+/// Whether a command starts agents, or talks to those that do.
+fn drives(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_)
+            | Command::Chat(_)
+            | Command::Demo(_)
+            | Command::Answer(_)
+            | Command::Cancel(_)
+            | Command::Kill(_)
+            | Command::Replay(_)
+            | Command::Restart(_)
+    )
 }
 
 /// Prints text on standard output, ended by a line break.

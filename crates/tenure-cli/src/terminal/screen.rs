@@ -410,7 +410,12 @@ impl Stage {
     fn take(&mut self, received: &Received) {
         match received {
             Received::Event(event) => self.take_event(event),
-            Received::Missed(missed) => self.record.missed += missed,
+            Received::Missed(missed) => {
+                self.record.missed += missed;
+                if matches!(self.events, EventLines::Json) {
+                    print_json(json!({ "type": "missed", "events": missed, "run": self.run }));
+                }
+            }
         }
     }
 

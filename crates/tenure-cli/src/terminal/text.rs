@@ -4,16 +4,28 @@
 //! the cursor, change colours or hide what is on the screen.
 
 use std::time::Duration;
+use tenure_cards::diagnostic::is_hidden;
 
 /// Foreign text as one line: no control characters, no escape sequences, no line breaks.
 pub(crate) fn clean_line(text: &str) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
-    let shown = plain.trim_end_matches(['\n', '\r']).chars().filter_map(|c| match c {
-        '\n' | '\r' | '\t' => Some(' '),
-        c if is_hidden(c) => None,
-        c => Some(c),
-    });
-    shown.collect()
+    let mut shown = String::with_capacity(plain.len());
+    for c in plain.trim_end_matches(['\n', '\r']).chars() {
+        match c {
+            '\n' | '\r' | '\t' => shown.push(' '),
+            c => show(c, &mut shown),
+        }
+    }
+    shown
+}
+
+/// Adds a character of foreign text. What only steers is left out; what could carry a text of its own is shown.
+fn show(c: char, shown: &mut String) {
+    if is_smuggled(c) {
+        shown.extend(c.escape_default());
+    } else if !is_hidden(c) {
+        shown.push(c);
+    }
 }
 
 /// Foreign text in full, on one line: what cannot be printed safely is escaped, so that nothing of
@@ -35,15 +47,22 @@ pub(crate) fn clean_block(text: &str) -> String {
     // The escape sequences are found line by line, so that an unfinished one ends with its line.
     let lines = text.split('\n').map(|line| {
         let plain = anstream::adapter::strip_str(line).to_string();
-        plain.chars().filter(|c| *c == '\t' || !is_hidden(*c)).collect::<String>()
+        let mut shown = String::with_capacity(plain.len());
+        for c in plain.chars() {
+            match c {
+                '\t' => shown.push(c),
+                c => show(c, &mut shown),
+            }
+        }
+        shown
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Control characters, and the marks that reorder or hide what stands next to them.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+/// Whether it is drawn as nothing, and no word of any language needs it: what is spelt with it is meant for machines.
+fn is_smuggled(c: char) -> bool {
+    let is_known = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    is_hidden(c) && !c.is_control() && !is_known
 }
 
 /// `text` in at most `width` columns, with an ellipsis where it was cut.
@@ -202,6 +221,19 @@ mod tests {
         let hidden = "sh -c 'true #\x1b]0;\nrm -rf . #\x07'\u{202e}";
         assert_eq!(exact(hidden), r"sh -c 'true #\u{1b}]0;\nrm -rf . #\u{7}'\u{202e}");
         assert_eq!(exact("grün 🙂"), "grün 🙂");
+    }
+
+    #[test]
+    fn text_that_cannot_be_seen_is_shown() {
+        // Tags spell ASCII, variation selectors spell bytes, and neither is drawn.
+        let smuggled = "ls\u{e0041}\u{e007f}\u{e0101}\u{ad}\u{34f}\u{61c}\u{3164}\u{180e}\u{fffa}.";
+        let expected =
+            "ls\\u{e0041}\\u{e007f}\\u{e0101}\\u{ad}\\u{34f}\\u{61c}\\u{3164}\\u{180e}\\u{fffa}.";
+        assert_eq!(exact(smuggled), expected);
+        assert_eq!(clean_line(smuggled), expected);
+        assert_eq!(clean_block(&format!("one\n{smuggled}")), format!("one\n{expected}"));
+        // The one that makes a picture of a sign is part of many words of today.
+        assert_eq!(exact("❤\u{fe0f}"), "❤\u{fe0f}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod fast_agent;
 mod filters;
 mod flows;
 mod help;
+mod hurt;
 mod init;
 mod look;
 mod nothing_runs;

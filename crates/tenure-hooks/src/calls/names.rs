@@ -1,6 +1,6 @@
 //! Tools by name, and what is said about their failures.
 
-use crate::words::{evaluator, fits};
+use crate::words::{bounded, evaluator, fits};
 use serde::Serialize;
 use tenure_core::hook::HookError;
 
@@ -52,7 +52,7 @@ impl Words {
     }
 
     fn render(&self, values: &impl Serialize) -> Result<String, minijinja::Error> {
-        evaluator().render_str(&self.0, minijinja::value::Serde(values))
+        evaluator().render_str(bounded(&self.0)?, minijinja::value::Serde(values))
     }
 }
 

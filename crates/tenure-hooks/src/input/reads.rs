@@ -152,7 +152,7 @@ impl Reads {
 /// is in quotes, or between braces, can look like an end.
 fn code(text: &str) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), text);
-    while let Some(start) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
+    while let Some(start) = opening(rest) {
         let within = &rest[start + 2..];
         let close = match &rest[start..start + 2] {
             "{{" => "}}",
@@ -170,6 +170,12 @@ fn code(text: &str) -> Vec<&str> {
         rest = &within[end + 2..];
     }
     parts
+}
+
+/// The first place where code, or a comment, begins.
+fn opening(text: &str) -> Option<usize> {
+    let opens = |at: &usize| matches!(text.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#'));
+    text.match_indices('{').map(|(at, _)| at).find(opens)
 }
 
 /// The part of `now` that is named right behind it.

@@ -3,7 +3,7 @@
 
 use super::reads::Reads;
 use crate::ready::Pattern;
-use crate::words::evaluator;
+use crate::words::{bounded, evaluator, expression};
 use minijinja::Environment;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -43,8 +43,7 @@ pub(crate) struct Expression {
 impl Expression {
     /// Compiles it. The error says what is wrong, also with names that are never there.
     pub(crate) fn compile(text: &str, seen: &[&'static str]) -> Result<Self, String> {
-        let compiled = EVALUATOR
-            .compile_expression_owned(text.to_owned())
+        let compiled = expression(&EVALUATOR, text)
             .map_err(|error| format!("`{text}` is no expression: {error}"))?;
         let mentions = compiled.undeclared_variables(false);
         check(&mentions, seen)?;
@@ -96,7 +95,8 @@ impl Template {
     /// Compiles it. The error says what is wrong, also with names that are never there.
     pub(crate) fn compile(text: &str, seen: &[&'static str]) -> Result<Self, String> {
         let mut environment = evaluator();
-        let compiled = environment.add_template_owned(TEMPLATE, text.to_owned());
+        let compiled = bounded(text)
+            .and_then(|text| environment.add_template_owned(TEMPLATE, text.to_owned()));
         compiled.map_err(|error| format!("it is no template: {error}"))?;
         let template = environment.get_template(TEMPLATE).map_err(|error| error.to_string())?;
         let mentions = template.undeclared_variables(false);

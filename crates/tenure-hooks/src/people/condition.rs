@@ -1,6 +1,6 @@
 //! Expressions and templates over what a hook sees.
 
-use crate::words::evaluator;
+use crate::words::{bounded, evaluator, expression};
 use minijinja::value::Serde;
 use minijinja::{Environment, Expression};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) struct Condition {
 
 impl Condition {
     pub(super) fn compile(text: &str) -> Result<Self, String> {
-        let compiled = ENVIRONMENT.compile_expression_owned(text.to_owned());
+        let compiled = expression(&ENVIRONMENT, text);
         let compiled = compiled.map_err(|error| format!("`{text}` is no condition: {error}"))?;
         Ok(Self { text: text.to_owned(), compiled })
     }
@@ -41,7 +41,7 @@ impl fmt::Debug for Condition {
 
 /// Why a template cannot be read, if it cannot.
 pub(super) fn check_template(text: &str) -> Result<(), String> {
-    let read = ENVIRONMENT.template_from_str(text);
+    let read = bounded(text).and_then(|text| ENVIRONMENT.template_from_str(text));
     read.map(drop).map_err(|error| format!("`{text}` is no template: {error}"))
 }
 

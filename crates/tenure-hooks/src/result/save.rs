@@ -3,7 +3,7 @@
 use super::file;
 use super::record::{OutcomeName, Part, Remembered, Report, report};
 use crate::ready::{About, Makings, Options, ProjectPath, Refusal};
-use crate::words::{Moment, evaluator};
+use crate::words::{Moment, bounded, evaluator};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -198,7 +198,8 @@ fn render(
         date => now.date(),
         time => now.clock(),
     };
-    let name = evaluator().render_str(template, values).map_err(|error| error.to_string())?;
+    let name = bounded(template).and_then(|template| evaluator().render_str(template, values));
+    let name = name.map_err(|error| error.to_string())?;
     let path = Path::new(&name);
     let is_beneath = path.components().all(|part| matches!(part, Component::Normal(_)));
     if name.trim().is_empty() || !is_beneath || name.ends_with('/') || name.contains('\0') {

@@ -14,4 +14,4 @@ pub(crate) use moment::{Moment, civil};
 pub(crate) use names::fits;
 #[cfg(feature = "schema")]
 pub(crate) use schema::compiled;
-pub(crate) use template::evaluator;
+pub(crate) use template::{bounded, evaluator, expression};

@@ -1,6 +1,7 @@
 //! A command as a lifecycle tool of a workflow.
 
 use super::exchange::Program;
+use crate::reply::once;
 use crate::{Environment, LifecycleCall, StartCheck};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -65,7 +66,7 @@ impl CommandLifecycleTool {
         if said.is_empty() {
             return Ok(Value::Null);
         }
-        match serde_json::from_str(said) {
+        match once::whole(said) {
             Ok(Value::Object(reply)) => reply_of(call, reply),
             Ok(result) => Ok(result),
             // An object that was meant is not taken for a text.

@@ -1,5 +1,6 @@
 //! Frames: a length in four bytes, little end first, and then JSON.
 
+use crate::reply::once;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use std::future::poll_fn;
@@ -96,6 +97,7 @@ pub(super) struct Incoming {
 
     // How a call ended. A frame that has none of the keys below is the end of one, too.
     /// What it decided.
+    #[serde(default, deserialize_with = "once::field")]
     pub(super) r: Option<Value>,
     /// The text of a tool's result.
     pub(super) text: Option<String>,
@@ -182,6 +184,16 @@ impl Incoming {
     pub(super) fn is_end(&self) -> bool {
         let is_news = self.shutdown || self.loads || self.began;
         self.q.is_none() && self.log.is_none() && self.secret.is_none() && !is_news
+    }
+}
+
+/// Reads everything as frames, up to the first that is none.
+pub(crate) fn read_frames(data: &[u8]) {
+    let mut inbox = Inbox::new(data);
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    while let Poll::Ready(Ok(Some(frame))) = inbox.poll_next(&mut cx) {
+        // Every frame is asked what it is, as those are that are acted upon.
+        let _ = (frame.is_end(), frame.id());
     }
 }
 

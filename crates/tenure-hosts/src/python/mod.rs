@@ -35,6 +35,7 @@ mod worker;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::{PythonConfig, PythonLimits};
+pub(crate) use frame::read_frames;
 pub use function::{PythonFile, PythonFunction, Style};
 pub use hook::PythonHook;
 pub use host::PythonHost;

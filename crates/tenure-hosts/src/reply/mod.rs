@@ -6,6 +6,7 @@
 
 pub(crate) mod apply;
 mod keys;
+pub(crate) mod once;
 mod parse;
 mod parts;
 #[cfg(test)]

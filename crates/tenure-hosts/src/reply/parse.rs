@@ -1,8 +1,10 @@
 //! From bytes to a typed reply.
 
 use super::keys::{Expect, Speaker};
+use super::once;
 use super::parts::{self, RequestPatch, ResponsePatch, Where};
 use crate::Role;
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tenure_core::ask::Ask;
 use tenure_core::hook::{HookError, JumpTarget};
@@ -62,18 +64,13 @@ impl Reply {
         if text.trim().is_empty() {
             return Reply::silence(expect);
         }
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-        let value = match values.next() {
-            Some(Ok(value)) => value,
-            Some(Err(error)) => {
-                return Err(expect.bad(format!(
-                    "the reply is no JSON ({error}): {}",
-                    parts::shown(text.trim_start())
-                )));
+        let (value, rest) = once::first(text).map_err(|error| {
+            let shown = parts::shown(text.trim_start());
+            match error.classify() {
+                Category::Data => expect.bad(format!("{error}: {shown}")),
+                _ => expect.bad(format!("the reply is no JSON ({error}): {shown}")),
             }
-            None => return Reply::silence(expect),
-        };
-        let rest = text.get(values.byte_offset()..).unwrap_or_default();
+        })?;
         if !rest.trim().is_empty() {
             return Err(expect.bad(format!(
                 "there is something behind the JSON object of the reply: {}",

@@ -21,6 +21,28 @@ fn expects() -> impl Strategy<Value = Expect> {
     })
 }
 
+#[test]
+fn a_key_that_is_given_twice_makes_a_bad_reply_wherever_it_stands() {
+    let guard = Expect {
+        point: Point::WrapToolCall,
+        role: Role::Guard,
+        stage: Stage::Before,
+        speaker: Speaker::Command,
+    };
+    assert!(Reply::parse(br#"{"allow": true, "state": {"a": 1, "b": 1}}"#, &guard).is_ok());
+    for twice in [
+        r#"{"deny": "no", "deny": "no"}"#,
+        r#"{"allow": false, "allow": true}"#,
+        r#"{"allow": true, "\u0061llow": true}"#,
+        r#"{"allow": true, "arguments": {"path": "/tmp", "path": "/etc"}}"#,
+        r#"{"allow": true, "state": {"list": [1, {"deep": 1, "deep": 2}]}}"#,
+    ] {
+        let error = Reply::parse(twice.as_bytes(), &guard).expect_err(twice);
+        assert_eq!(error.kind(), FaultKind::BadReply, "{twice}");
+        assert!(error.to_string().contains("twice"), "{twice}: {error}");
+    }
+}
+
 fn json_values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

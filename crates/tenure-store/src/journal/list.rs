@@ -56,6 +56,9 @@ pub(super) fn stands_alone(parts: &[Part], depth: usize, length: usize) -> bool 
     2 * parts.len() > length || depth > length.max(32)
 }
 
+/// The most messages of a list. A few bytes of a file could ask for any number of them.
+const MOST: usize = 200_000;
+
 /// The list, given its parent's.
 pub(super) fn apply(base: &[Hash], parts: &[Part]) -> Option<Vec<Hash>> {
     let mut items = Vec::new();
@@ -65,6 +68,9 @@ pub(super) fn apply(base: &[Hash], parts: &[Part]) -> Option<Vec<Hash>> {
                 items.extend_from_slice(base.get(*from..from.checked_add(*count)?)?);
             }
             Part::New(hash) => items.push(*hash),
+        }
+        if items.len() > MOST {
+            return None;
         }
     }
     Some(items)

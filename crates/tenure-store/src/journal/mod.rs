@@ -3,6 +3,7 @@
 //! Here is how rows are written, summed, chained and read back, and how what is big or repeated is
 //! kept apart. What the rows *mean* to a run is not here.
 
+mod anything;
 mod append;
 mod audit;
 mod list;
@@ -14,6 +15,7 @@ mod shelf;
 mod sum;
 mod writer;
 
+pub(crate) use anything::read_anything;
 pub(crate) use append::Tx;
 pub(crate) use audit::{Audit, Referred};
 pub(crate) use pack::{Packed, list_reference, pack_list};

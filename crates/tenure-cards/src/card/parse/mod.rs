@@ -194,6 +194,7 @@ fn fields(tree: &Node, card_type: CardType, reader: &mut Reader<'_>) {
                 let message = format!("`{name}` is not a field of type {card_type}");
                 reader.problem_help(Code::FieldOfOtherType, key.span, message, help);
             }
+            None if reader.report.is_full(reader.source, Code::UnknownField) => {}
             None => {
                 let possible = FIELDS.iter().filter(|field| field.types.contains(&card_type));
                 let own: Vec<&str> = possible.map(|field| field.name).collect();
