@@ -104,6 +104,8 @@ mod guide {
     mod python {}
     #[doc = include_str!("../../../docs/runs.md")]
     mod runs {}
+    #[doc = include_str!("../../../docs/security.md")]
+    mod security {}
     #[doc = include_str!("../../../docs/surviving.md")]
     mod surviving {}
     #[doc = include_str!("../../../docs/testing.md")]

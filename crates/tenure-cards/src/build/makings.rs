@@ -121,6 +121,15 @@ impl Makings for HookMakings<'_> {
         })
     }
 
+    fn may_send(&self, variable: &str, url: &str) -> Result<(), String> {
+        let Some(providers) = &self.supplies.providers else { return Ok(()) };
+        for owner in providers.owners_of(variable) {
+            let target = providers.check_key_target(&owner, url);
+            target.map_err(|error| format!("{variable} is not sent: {error}; {}", error.help()))?;
+        }
+        Ok(())
+    }
+
     fn own_model(&self) -> Option<&str> {
         self.site.own_model
     }

@@ -60,6 +60,12 @@ pub trait Makings {
         None
     }
 
+    /// Checks that the value of a variable of the environment may be sent to an address that a file names.
+    /// The error says why not: it is the key of a provider, and not for that host.
+    fn may_send(&self, _variable: &str, _url: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What the hooks of all agents share that are made together.
     fn shared(&self) -> &Shared;
 

@@ -45,7 +45,7 @@ impl Place {
 
     fn own(self, of: &OfStore) -> Result<Self> {
         let store = adopted(self.store, Adoption::of(of.adopt_store))?;
-        Ok(Self { store: store.redact_with(Arc::new(sink::redact)), root: self.root })
+        Ok(Self { store: store.redact_with(sink::redactor()), root: self.root })
     }
 
     fn found(of: &OfStore) -> Result<Self> {

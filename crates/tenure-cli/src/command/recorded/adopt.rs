@@ -1,6 +1,7 @@
 //! Stores that are not known to be the user's: nothing in them is acted on before a person agrees.
 
 use crate::exit::Stop;
+use crate::person::ensure_person;
 use crate::terminal::print_plain;
 use crate::terminal::question::{confirm, is_anybody_there};
 use crate::terminal::style::{BOLD, DIM, paint};
@@ -56,6 +57,7 @@ pub(crate) fn adopted(store: Store, adoption: Adoption) -> Result<Store> {
             return Err(Stop::untrusted("not adopted; nothing was executed").into());
         }
     }
+    ensure_person("a store is adopted by a person")?;
     let store = store.adopt()?;
     print_plain(&paint(DIM, format_args!("adopted: {place}; every row was checked and sealed")));
     Ok(store)

@@ -106,6 +106,9 @@ impl Options for TelemetryOptions {
                            that holds the value, and never the value itself";
                 return Err(Refusal::new(field, why));
             }
+            if let Some(endpoint) = &endpoint {
+                makings.may_send(variable, endpoint).map_err(|why| Refusal::new(field, why))?;
+            }
         }
         if !(0.0..=1.0).contains(&self.sample) {
             let found = self.sample;
