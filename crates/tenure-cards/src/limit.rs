@@ -16,6 +16,8 @@ pub const MAX_TEXT: usize = 4 * MAX_FILE;
 /// The most bytes of an instruction with its templates filled in.
 pub const MAX_INSTRUCTION: usize = 4 * MAX_FILE;
 
+/// The most agents that one field of a card names.
+pub const MAX_AGENTS: usize = 1000;
 /// The most bytes of a value that a condition makes.
 pub const MAX_CONDITION_VALUE: usize = MAX_FILE;
 

@@ -6,7 +6,7 @@
 use super::expand::{Environ, Expansion, Place, expand_others};
 use super::{AgentRef, Secret};
 use crate::diagnostic::{Code, Diagnostic, Report};
-use crate::limit::MAX_LISTED;
+use crate::limit::{MAX_AGENTS, MAX_LISTED};
 use crate::nearest::nearest;
 use crate::source::{Key, Node, Source, Span, Value};
 use serde_json::Value as Json;
@@ -305,7 +305,15 @@ impl Reader<'_> {
 
     /// A list of agents' names.
     pub(crate) fn agents(&mut self, map: &Node, field: &'static str) -> Vec<AgentRef> {
-        let texts = self.texts(map, field).unwrap_or_default();
+        let mut texts = self.texts(map, field).unwrap_or_default();
+        if let Some((_, span)) = texts.get(MAX_AGENTS).cloned() {
+            let message = format!(
+                "`{field}` names {} agents, and at most {MAX_AGENTS} are read",
+                texts.len()
+            );
+            self.problem_help(Code::TooMuch, span, message, "name fewer of them");
+            texts.truncate(MAX_AGENTS);
+        }
         let agent = |(name, span): (String, Span)| AgentRef { name: name.into(), field, span };
         texts.into_iter().map(agent).collect()
     }
