@@ -19,12 +19,16 @@ fn by_agent(sandbox: &Sandbox, command: &str) -> Ran {
 }
 
 /// Ways to start the program from a shell that Tenure started. `CMD` is the program with its arguments.
-const WAYS: [(&str, &str); 6] = [
+const WAYS: [(&str, &str); 7] = [
     ("plainly", "CMD"),
     ("without an environment", "env -i CMD"),
     ("in a session of its own", "setsid -w CMD"),
     ("from a shell without an environment", "exec env -i /bin/sh -c 'env -i CMD; true'"),
     ("orphaned", "(setsid sh -c 'CMD > said.txt 2>&1' &); sleep 2; cat said.txt"),
+    (
+        "orphaned without an environment",
+        "(setsid env -i sh -c 'sleep 1; CMD > said.txt 2>&1' &); sleep 3; cat said.txt",
+    ),
     ("by another name", "cp PROGRAM ./innocent; env -i ./innocent ARGS"),
 ];
 
