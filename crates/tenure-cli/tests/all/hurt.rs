@@ -124,7 +124,7 @@ fn too_few_descriptors_are_told() {
 
 #[test]
 fn json_says_how_many_events_were_dropped() {
-    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: on_start, run: [sh, -c, 'yes | head -c 262144 >&2; touch over'] }\n---\nx\n";
+    let card = "---\nname: a\nmodel: passthrough\nhooks:\n  - { on: on_start, run: [sh, -c, 'yes | head -c 262144 >&2'] }\n---\nx\n";
     let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", card)]);
     sandbox.run(&["trust", "accept", "."]).exits(0);
     let mut child = sandbox
@@ -133,11 +133,17 @@ fn json_says_how_many_events_were_dropped() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    // Nobody reads until everything has happened.
-    sandbox.wait_for("over");
-    let mut text = String::new();
+    // Read slowly at first, so that there are more events than fit, however fast they are printed.
     let mut stdout = child.stdout.take().expect("a pipe");
-    stdout.read_to_string(&mut text).expect("text");
+    let (mut bytes, began) = (Vec::new(), Instant::now());
+    while began.elapsed() < Duration::from_secs(4) {
+        let mut piece = [0; 4096];
+        let length = stdout.read(&mut piece).expect("a pipe");
+        bytes.extend_from_slice(&piece[..length]);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    stdout.read_to_end(&mut bytes).expect("a pipe");
+    let text = String::from_utf8(bytes).expect("text");
     child.wait().expect("it ends");
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -146,9 +152,8 @@ fn json_says_how_many_events_were_dropped() {
         .filter(|line| line["type"] == "missed")
         .filter_map(|line| line["events"].as_u64())
         .sum();
-    let logs =
-        lines.iter().filter(|line| line["type"] == "event" && line["name"] == "HookLog").count();
-    assert!(missed > 0, "{} lines, {logs} of them of the hook", lines.len());
-    assert!(missed + logs as u64 >= 131_072, "{missed} missed, {logs} seen");
+    let events = lines.iter().filter(|line| line["type"] == "event").count();
+    assert!(missed > 0, "{events} events");
+    assert!(missed + events as u64 >= 131_072, "{missed} missed, {events} seen");
     assert_eq!(lines.last().map(|line| &line["type"]), Some(&"result".into()));
 }
