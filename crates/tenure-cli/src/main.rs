@@ -19,8 +19,8 @@ use terminal::style::{BAD, paint};
 
 fn main() -> ExitCode {
     // Before there is a thread: whatever is started from now on ends with the program, however that ends.
-    if let Err(error) = tenure_hosts::supervise() {
-        print_plain(&format!("{} no supervisor: {error}", paint(BAD, "error:")));
+    if let Err(error) = own_process::supervise() {
+        print_plain(&format!("{} {error:#}", paint(BAD, "error:")));
         return Exit::Failed.into();
     }
     own_process::prepare();

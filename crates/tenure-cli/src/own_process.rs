@@ -1,6 +1,6 @@
 //! The program's own process: its descriptors, its privacy, and the signal that limits send.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -13,6 +13,14 @@ const DESCRIPTORS: u64 = 1 << 16;
 
 /// The descriptors that a run cannot do without: the store, the runtime, its signals, and the pipes of one process.
 const NEEDED: usize = 40;
+
+/// Starts the process that ends what this one started, however this one ends.
+pub(crate) fn supervise() -> Result<()> {
+    tenure_hosts::supervise().context(
+        "the process that would end what this one starts cannot be started; allow more open files and \
+         processes, as with `ulimit -n 1024` and `ulimit -u 4096`",
+    )
+}
 
 /// Prepares the process, as far as the system lets it.
 ///

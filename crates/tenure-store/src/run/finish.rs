@@ -211,7 +211,7 @@ fn leave(row: &mut RunRow, left: Left, now: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Begun, Store};
+    use crate::{Begun, testing};
     use std::future::poll_fn;
     use std::task::{Context, Poll};
     use tenure_core::engine::NewRun;
@@ -222,7 +222,7 @@ mod tests {
         let results = [(waiting, RunStatus::Waiting), (Ok(json!("done")), RunStatus::Ended)];
         for (result, expected) in results {
             let dir = tempfile::tempdir().expect("a folder");
-            let store = Store::open(dir.path().join("runs.db")).expect("a file");
+            let store = testing::open(dir.path().join("runs.db")).expect("a file");
             let driver = store.drive("a test").expect("the right to drive");
             let run = NewRun::new("agent", json!("go"));
             let id = run.id;
