@@ -71,9 +71,9 @@ class HookContext(Protocol):
     def get_agent(self, name: str) -> Optional[AgentView]: ...
     def log(self, text: str) -> None: ...
     def secret(self, value: str) -> str:
-        """Hides ``value`` from now on wherever the project shows, writes, sends or stores something, and
-        returns it. For a secret that is made or fetched at run time; one of less than six characters
-        is left alone."""
+        """Hides ``value`` from now on wherever the project shows, writes, sends or stores
+        something, and returns it. For a secret that is made or fetched at run time; one of less
+        than six characters is left alone."""
         ...
 
 
