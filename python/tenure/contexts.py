@@ -77,7 +77,6 @@ class HookContext(Protocol):
         ...
 
 
-
 class LifecycleContext(HookContext, Protocol):
     """``on_start`` and ``on_shutdown``."""
 
