@@ -50,9 +50,9 @@ impl Abilities {
     }
 }
 
-/// Whether something works in a process of its own.
+/// Returns `true` if something works in a process of its own, forked from one with one thread.
 #[cfg(target_os = "linux")]
-fn succeeds(what: impl FnOnce() -> bool) -> io::Result<bool> {
+pub(crate) fn succeeds(what: impl FnOnce() -> bool) -> io::Result<bool> {
     match system::fork()? {
         system::Forked::Child => system::exit_now(i32::from(!what())),
         system::Forked::Parent(pid) => {

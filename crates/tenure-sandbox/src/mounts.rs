@@ -1,5 +1,6 @@
 //! Files by a mount namespace.
 
+use crate::abilities::succeeds;
 use crate::confinement::{Confinement, Network};
 use crate::privileges::Counted;
 use crate::system::{self, Namespaces, make_read_only};
@@ -26,13 +27,25 @@ pub(crate) fn leave(network: Network) -> io::Result<Counted> {
     if system::unshare(Namespaces { user: false, network }).is_ok() {
         return Ok(Counted::User);
     }
+    // A namespace of users cannot be left again, and where its maps are refused its owner is nobody in it. So it is
+    // tried elsewhere first.
+    if !succeeds(|| own_users(network).is_ok())? {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    own_users(network)?;
+    Ok(Counted::Tree)
+}
+
+/// Puts the process into a namespace of users in which it is who it was.
+fn own_users(network: bool) -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    // Only who may be looked at may say who it is.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
     system::unshare(Namespaces { user: true, network })?;
     // A namespace that has not heard of them has no rights to give to groups, which a mapping of one's own needs.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1", user = user.as_raw()))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1", group = group.as_raw()))?;
-    Ok(Counted::Tree)
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1", group = group.as_raw()))
 }
 
 /// The mounts of a process that are taken and not yet put: nothing is lost where they cannot be.

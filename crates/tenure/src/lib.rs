@@ -98,8 +98,6 @@ mod guide {
     mod ownership {}
     #[doc = include_str!("../../../docs/program.md")]
     mod program {}
-    #[doc = include_str!("../../../docs/security.md")]
-    mod security {}
     #[doc = include_str!("../../../docs/python.md")]
     mod python {}
     #[doc = include_str!("../../../docs/runs.md")]

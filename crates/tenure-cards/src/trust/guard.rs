@@ -64,7 +64,7 @@ impl Guards {
     pub fn hooks(&mut self, hooks: &CardHooks, source: &Source) {
         for hook in &hooks.declared {
             let written = source.slice(hook.span);
-            self.add(described(hook, source), written);
+            self.add(described(hook, source), &with_aliases(written, source));
         }
         for (place, hook) in hooks.tool_hooks.iter() {
             self.add(format!("hook {place} {}", hook.spec), "");
@@ -96,7 +96,10 @@ impl Collector<'_> {
         guards.hooks(&card.hooks, &card.source);
         for name in LIMITS {
             if let Some(node) = card.tree().field(name) {
-                guards.setting(name, card.source.slice(node.span));
+                let written = card.source.slice(node.span);
+                let meant = with_aliases(written, &card.source);
+                let line = format!("{name} {}", one_line(written));
+                guards.add(line, if meant == written { "" } else { &meant });
             }
         }
         let file = card.source.path().file_name().unwrap_or_default();
@@ -116,8 +119,37 @@ impl Collector<'_> {
         if !config.store.record {
             guards.setting("store.record", false);
         }
+        let sandbox = &config.sandbox;
+        let grant = sandbox.grant.to_string();
+        if !grant.is_empty() {
+            guards.setting("sandbox", grant);
+        }
+        if let Some(processes) = sandbox.processes {
+            guards.setting("sandbox.processes", processes);
+        }
+        if let Some(memory) = sandbox.memory_mib {
+            guards.setting("sandbox.memory_mib", memory);
+        }
+        if !config.secrets.names.is_empty() {
+            guards.setting("secrets.names", config.secrets.names.join(" "));
+        }
+        if config.secrets.ignores_shapes {
+            guards.setting("secrets.shapes", false);
+        }
         self.guards(format!("every agent, by {CONFIG_FILE}"), guards);
     }
+}
+
+/// Returns what is written with what its aliases lead to. Which lines those are is not looked for: in a file in which a
+/// guard is an alias everything counts.
+fn with_aliases(written: &str, source: &Source) -> String {
+    let mut names = written.split('*').skip(1).map(|rest| {
+        let length = rest.find(|found: char| !(found.is_alphanumeric() || "_-".contains(found)));
+        &rest[..length.unwrap_or(rest.len())]
+    });
+    let text = source.text();
+    let is_alias = |name: &str| !name.is_empty() && text.contains(&format!("&{name}"));
+    if names.any(is_alias) { format!("{written}\n{text}") } else { written.to_owned() }
 }
 
 /// The table `[limits]`.
@@ -165,6 +197,9 @@ fn described(hook: &DeclaredHook, source: &Source) -> String {
     }
     if hook.order != 0 {
         more("order", hook.order.to_string());
+    }
+    if let Some(grant) = &hook.sandbox {
+        more("sandbox", grant.to_string());
     }
     if hook.again_on_resume {
         said.push("again on resume".to_owned());

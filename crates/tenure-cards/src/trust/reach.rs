@@ -202,5 +202,8 @@ fn hashed(server: &Server) -> String {
     if let Reach::Command { command, .. } = &server.reach {
         text.push_str(&format!("\n{:?}", command.dir.file_name()));
     }
+    if let Some(grant) = &server.sandbox {
+        text.push_str(&format!("\nsandbox {grant}"));
+    }
     text
 }

@@ -352,7 +352,7 @@ pub(crate) struct Accept {
     /// Which project.
     #[command(flatten)]
     pub(crate) place: Place,
-    /// Accept only what has this fingerprint, as `review` printed it (or its first 8 digits).
+    /// Accept only what has this fingerprint, as `review` printed it (or its first 32 digits).
     #[arg(long, value_name = "HEX")]
     pub(crate) fingerprint: Option<String>,
 }

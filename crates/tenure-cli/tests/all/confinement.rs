@@ -65,6 +65,34 @@ fn a_grant_is_part_of_what_is_trusted() {
 }
 
 #[test]
+fn to_confine_less_is_a_change_of_what_was_trusted() {
+    let config = "[sandbox]\npreset = \"read-only\"\nnetwork = false\nprocesses = 20\n\n\
+                  [secrets]\nnames = [\"LICENCE\"]\n";
+    let aliased = CARD.replace(
+        "hooks:",
+        "variables: &p { maxIterations: 2 }\nrequest_params: *p\nmcp_connect:\n  - { target: cat, name: cat, sandbox: read-only }\nhooks:",
+    );
+    let weaker = [
+        ("tenure.toml", config, config.replace("preset = \"read-only\"\n", "")),
+        ("tenure.toml", config, config.replace("network = false\n", "")),
+        ("tenure.toml", config, config.replace("processes = 20", "processes = 500")),
+        ("tenure.toml", config, config.replace("names = [\"LICENCE\"]", "names = []")),
+        ("tenure.toml", config, config.replace("[secrets]\n", "[secrets]\nshapes = false\n")),
+        ("tenure.toml", config, String::new()),
+        ("a.md", &aliased, aliased.replace("maxIterations: 2", "maxIterations: 9999")),
+        ("a.md", &aliased, aliased.replace(", sandbox: read-only", "")),
+    ];
+    for (file, before, after) in weaker {
+        let sandbox = project(config, &aliased);
+        assert_eq!(sandbox.read(file), before);
+        sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+        sandbox.write(file, &after);
+        let ran = sandbox.run(&["run", "a.md", "-m", "hi"]);
+        assert_eq!(ran.code, Some(4), "{file}:\n{after}\n{ran}");
+    }
+}
+
+#[test]
 fn a_hook_may_have_less_than_the_project_and_explain_says_so() {
     let card = CARD.replace("try.sh] }", "try.sh], sandbox: read-only }");
     let sandbox = project("", &card);

@@ -4,7 +4,7 @@ use super::serve::{drain, number, wait_a_moment};
 use super::wire::{Order, TERMINATE, Tag, message};
 use crate::tree;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_behavior, wait};
+use rustix::process::{WaitOptions, WaitStatus, wait};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -13,11 +13,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tenure_sandbox::{Forked, child_signals, enter, exit_now, fork};
 
 /// The most time that is spent on killing what does not die.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How many names for a temporary folder are tried.
+const TRIES: u128 = 16;
 
 /// Starts the process that it is told of and keeps its tree, until the program lets go of it or is gone. `given` are
 /// the process's three streams and the socket to the program.
@@ -44,11 +46,13 @@ pub(super) fn keep(given: Vec<OwnedFd>) -> ! {
 fn own_folder(order: &mut Order) -> Option<PathBuf> {
     let rules = order.rules.as_mut()?;
     let parent = rules.temporary.take()?;
-    let folder = parent.join(format!("tenure-{}", number(rustix::process::getpid())));
-    // One that a keeper of the same number left behind is not this one's.
-    let _ = fs::remove_dir_all(&folder);
+    let pid = number(rustix::process::getpid());
+    // Numbers of processes repeat, and another user may have made a name that can be guessed: one that is there is
+    // never taken.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let mut names = (0..TRIES).map(|more| parent.join(format!("tenure-{pid}-{:x}", since + more)));
     // Without one it writes no temporary files.
-    fs::DirBuilder::new().mode(0o700).create(&folder).ok()?;
+    let folder = names.find(|name| fs::DirBuilder::new().mode(0o700).create(name).is_ok())?;
     rules.temporary = Some(folder.clone());
     Some(folder)
 }
@@ -87,8 +91,6 @@ fn run(order: Order, [stdin, stdout, stderr]: [OwnedFd; 3], mut told: io::PipeWr
     command.args(&order.args).env_clear().envs(order.variables).current_dir(&order.dir);
     command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
     if let Some(rules) = &order.rules {
-        // Only who may be looked at may say who it is in a namespace of users.
-        let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
         match enter(rules) {
             Ok(entered) => set_temporary(&mut command, entered.temporary.as_deref()),
             Err(why) => {

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
 use std::time::Duration;
-use tenure_sandbox::{Abilities, Forked, fork};
+use tenure_sandbox::{Abilities, Forked, exit_now, fork};
 use tokio::net::UnixStream;
 use wire::{MESSAGE, Order, Tag};
 
@@ -53,7 +53,8 @@ pub fn supervise() -> io::Result<()> {
     match fork()? {
         Forked::Child => {
             drop(ours);
-            let theirs = alone(theirs)?;
+            // The caller's code is the program's, which must not run twice.
+            let Ok(theirs) = alone(theirs) else { exit_now(1) };
             serve::serve(theirs)
         }
         Forked::Parent(pid) => {

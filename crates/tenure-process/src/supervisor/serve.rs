@@ -6,7 +6,7 @@ use crate::tree;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{Pid, WaitOptions, wait};
+use rustix::process::{DumpableBehavior, Pid, WaitOptions, set_dumpable_behavior, wait};
 use std::collections::HashSet;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(super) fn serve(control: OwnedFd) -> ! {
     // A signal to the program's group is not for those who clean up behind it.
     let _ = rustix::process::setsid();
+    // It has the environment of the program, keys included, and so has every keeper.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let own = rustix::process::getpid();
     let _ = rustix::process::set_child_subreaper(Some(own));
     let _ = rustix::thread::set_name(c"tenure-supervis");
