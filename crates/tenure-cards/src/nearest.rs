@@ -7,7 +7,7 @@ use crate::limit::MAX_SUGGESTED;
 /// Two or three wrong letters count as a slip, and so does another first word: `after_tool_call`
 /// and `on_tool` both mean `wrap_tool_call`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody mistypes a text of this length, and the cost grows with both.
+    // A text of this length is no typing mistake, and the cost grows with both.
     let fits = |word: &str| word.len() <= MAX_SUGGESTED;
     let candidates = candidates.into_iter().filter(|candidate| fits(word) && fits(candidate));
     let slips = word.chars().count() / 3;

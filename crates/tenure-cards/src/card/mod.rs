@@ -126,7 +126,7 @@ impl Card {
     }
 }
 
-/// What a field of a card holds.
+/// The value of a field of a card.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     Anything,

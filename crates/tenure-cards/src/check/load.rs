@@ -31,7 +31,7 @@ pub struct LoadOptions {
     pub registered_hooks: Option<Vec<String>>,
     /// The user's own configuration; by default it says nothing.
     pub user: UserConfig,
-    /// The redactor that learns the project's secrets. Whoever reads files again gives the same one, so
+    /// The redactor that learns the project's secrets. A caller that reads the files again gives the same one, so
     /// that what was hidden stays hidden.
     pub redactor: Redactor,
 }

@@ -107,7 +107,7 @@ pub struct ProjectConfig {
     pub sandbox: SandboxSettings,
 }
 
-/// What `[secrets]` of `tenure.toml` says.
+/// The table `[secrets]` of `tenure.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecretSettings {

@@ -53,7 +53,7 @@ impl fmt::Display for Preset {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Grant {
-    /// The preset; none means that of whoever is around it.
+    /// The preset; none means that of the project.
     pub preset: Option<Preset>,
     /// Whether it has the user's network; none means as usual: hooks, tools and servers have it, and a shell that a
     /// model drives has none.
@@ -63,7 +63,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// The grants that go beyond the usual, each in words: what whoever trusts a project is asked about.
+    /// The grants that go beyond the usual, each in words: the person who trusts a project is asked about them.
     pub fn beyond_usual(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.preset == Some(Preset::Full) {
@@ -87,7 +87,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What `[sandbox]` of `tenure.toml` says.
+/// The table `[sandbox]` of `tenure.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SandboxSettings {

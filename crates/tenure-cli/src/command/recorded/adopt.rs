@@ -26,7 +26,7 @@ impl Adoption {
     }
 }
 
-/// So many keys of memory are named.
+/// The most keys of memory that are named.
 const NAMED: usize = 8;
 
 /// Makes sure that a store is the user's own: it is, or it is adopted with the person's consent.
