@@ -8,5 +8,5 @@ def delete_files(folder: str) -> str:
 
 def publish(sentence: str) -> str:
     """Publishes one sentence."""
-    Path("published.txt").write_text(sentence + "\n")
+    Path("desk/published.txt").write_text(sentence + "\n")
     return "published"

@@ -16,7 +16,7 @@ macro_rules! files {
 
 pub(super) const DEMO: &[Embedded] = files!("demo":
     "tenure.toml", "editor.md", "editor.json", "researcher.md", "researcher.json", "hooks.py",
-    "tools.py", "audit.sh");
+    "tools.py", "audit.sh", "desk/about.txt");
 const HELLO: &[Embedded] = files!("templates/hello":
     "tenure.toml", "greeter.md", "greeter.json", "hooks.py");
 const APPROVAL: &[Embedded] = files!("templates/approval":
