@@ -283,7 +283,7 @@ impl<'t> Rewriting<'t> {
 /// The product that is being written at the end of an operand.
 #[derive(Default)]
 struct Term {
-    /// Where it begins.
+    /// The place at which it begins.
     start: usize,
     /// Whether its last factor is the argument of a filter, which is still open.
     is_open: bool,

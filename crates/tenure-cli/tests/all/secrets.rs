@@ -194,7 +194,7 @@ fn the_key_of_a_provider_goes_to_no_other_host_by_a_header() {
                 move || {
                     let until = std::time::Instant::now() + crate::support::PATIENCE;
                     while std::time::Instant::now() < until {
-                        // Whoever calls is hung up on: that somebody calls is all there is to know.
+                        // The caller is hung up on: that there was a call is all there is to know.
                         if listener.accept().is_ok() {
                             return true;
                         }

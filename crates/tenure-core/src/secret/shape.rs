@@ -1,4 +1,4 @@
-//! Values that look like secrets, whoever holds them.
+//! Values that look like secrets, by their shape alone.
 //!
 //! Each shape is found in time that grows with the text and no faster: nothing here is a regular
 //! expression, and no stretch is gone over twice.
