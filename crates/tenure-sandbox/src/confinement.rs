@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The rules of one process, with every path absolute and free of links.
+/// The rules of one process, with every path absolute and free of links, but for links that are protected themselves.
 ///
 /// What a rule names and is not there is passed over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

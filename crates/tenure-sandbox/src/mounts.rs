@@ -148,11 +148,24 @@ fn protect(rules: &Confinement) -> io::Result<()> {
                 mount_bind_recursive(folder, folder)?;
             }
         }
+        if path.is_symlink() {
+            pin(path);
+            continue;
+        }
         mount_bind_recursive(path, path)?;
         make_read_only(path)?;
         last = Some(path);
     }
     Ok(())
+}
+
+/// Makes a mount of a link, which can then be neither removed nor replaced. Where a kernel cannot, the link stays as it
+/// is: what it leads to is protected by itself.
+fn pin(link: &Path) {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let _ = open_tree(CWD, link, flags).map(|tree| put(&tree, link));
 }
 
 /// Lays a folder of the process's own over one that it may read. Where the kernel or the file system cannot, the

@@ -1,7 +1,7 @@
 //! The tools for files that come with a shell: `read_text_file` and `write_text_file`.
 //!
-//! Their paths stay beneath the project, links resolved. What Tenure and git keep for themselves is
-//! not written.
+//! Their paths stay beneath the project, links resolved. What decides over processes, and what Tenure and git keep for
+//! themselves, is not written; what no process gets to see is not read.
 
 use crate::project::{CONFIG_FILE, confine, confine_new};
 use async_trait::async_trait;
@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use tenure_core::context::ToolCx;
 use tenure_core::tool::{Effect, Tool, ToolError, ToolOutput, ToolSpec};
+use tenure_hosts::Confinement;
 
 pub(super) const READ: &str = "read_text_file";
 pub(super) const WRITE: &str = "write_text_file";
@@ -29,6 +31,26 @@ pub(super) struct Ground {
     pub(super) root: PathBuf,
     /// The folder that relative paths start from.
     pub(super) dir: PathBuf,
+    /// The rules of the processes beside these tools.
+    pub(super) rules: Option<Arc<Confinement>>,
+}
+
+impl Ground {
+    /// Whether the file is kept from processes.
+    fn is_hidden(&self, file: &Path) -> bool {
+        let mut hidden = self.rules.iter().flat_map(|rules| &rules.hidden);
+        hidden.any(|place| file.starts_with(place))
+    }
+
+    /// Whether the file decides over the project, or keeps its history.
+    fn is_guarding(&self, file: &Path) -> bool {
+        let below = file.strip_prefix(&self.root).unwrap_or(file);
+        let is_kept = |part: Component<'_>| KEPT.iter().any(|name| part.as_os_str() == *name);
+        let mut protected = self.rules.iter().flat_map(|rules| &rules.protected);
+        below == Path::new(CONFIG_FILE)
+            || below.components().any(is_kept)
+            || protected.any(|place| file.starts_with(place))
+    }
 }
 
 /// `read_text_file`: the model reads a file of the project.
@@ -56,6 +78,9 @@ impl Tool for ReadTextFile {
         on_a_thread(move || {
             let file = confine(&ground.root, &ground.dir, Path::new(&path));
             let file = file.map_err(|error| format!("`{path}` {error}"))?;
+            if ground.is_hidden(&file) {
+                return Err(format!("`{path}` is kept from models"));
+            }
             if !file.is_file() {
                 return Err(format!("`{path}` is not a file"));
             }
@@ -99,7 +124,7 @@ impl Tool for WriteTextFile {
         on_a_thread(move || {
             let file = confine_new(&ground.root, &ground.dir, Path::new(&path));
             let file = file.map_err(|error| format!("`{path}` {error}"))?;
-            if is_kept(&file, &ground.root) {
+            if ground.is_hidden(&file) || ground.is_guarding(&file) {
                 return Err(format!("`{path}` is kept from models"));
             }
             let written = file.parent().map_or(Ok(()), fs::create_dir_all);
@@ -109,13 +134,6 @@ impl Tool for WriteTextFile {
         })
         .await
     }
-}
-
-/// Returns `true` if a file decides over the project, or keeps its history.
-fn is_kept(file: &Path, root: &Path) -> bool {
-    let below = file.strip_prefix(root).unwrap_or(file);
-    let is_kept = |part: Component<'_>| KEPT.iter().any(|name| part.as_os_str() == *name);
-    below == Path::new(CONFIG_FILE) || below.components().any(is_kept)
 }
 
 fn path_of(arguments: &Value) -> Result<String, ToolError> {

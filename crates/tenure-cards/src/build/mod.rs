@@ -36,6 +36,7 @@ pub(crate) use hooks::HookPlace;
 pub(crate) use memory::SharedMemory;
 pub(crate) use model::is_internal;
 pub(crate) use servers::{selections, used as used_servers};
+pub(crate) use skills::manifests;
 pub use stand_in::StandIn;
 
 /// The most model calls that a turn of a card's agent may make, unless `max_iterations` says

@@ -72,7 +72,7 @@ pub(super) fn skills(
 }
 
 /// The manifests of a folder: its own, else those of the folders in it, by name.
-fn manifests(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn manifests(folder: &Path) -> Vec<PathBuf> {
     if folder.file_name().is_some_and(|name| name == MANIFEST) && folder.is_file() {
         return vec![folder.to_owned()];
     }

@@ -25,7 +25,8 @@ impl Workshop<'_> {
             shell = shell.limit(limit.duration());
         }
         builder = builder.tool(shell);
-        let ground = Ground { root, dir };
+        let rules = self.hosts.environment.sandbox().cloned().map(Arc::new);
+        let ground = Ground { root, dir, rules };
         if !has(READ) {
             builder = builder.tool(ReadTextFile(ground.clone()));
         }

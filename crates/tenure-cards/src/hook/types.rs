@@ -127,6 +127,11 @@ impl Places {
         }
     }
 
+    /// Where all of it is written.
+    pub fn whole(&self) -> Option<Span> {
+        self.0.values().copied().reduce(Span::to)
+    }
+
     fn add(&mut self, node: &Node, path: String) {
         for (key, inner) in node.map().unwrap_or_default() {
             let path =

@@ -75,6 +75,21 @@ impl Grant {
         all.extend(self.write.iter().map(|path| format!("sandbox: it may write {path}")));
         all
     }
+
+    /// What it takes from the usual, each in words: without one of these a process may do more.
+    pub fn restrictions(&self) -> Vec<&'static str> {
+        let mut all = Vec::new();
+        if self.preset == Some(Preset::ReadOnly) {
+            all.push("sandbox: read-only, so it writes nothing but its temporary folder");
+        }
+        if self.network == Some(false) {
+            all.push("sandbox: no network");
+        }
+        if matches!(self.preset, Some(Preset::ReadOnly | Preset::WorkspaceWrite)) {
+            all.push("sandbox: required, so nothing starts where it cannot be kept");
+        }
+        all
+    }
 }
 
 impl fmt::Display for Grant {

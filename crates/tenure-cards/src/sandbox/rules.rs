@@ -206,17 +206,26 @@ fn guarding(loaded: &Loaded, more: &[PathBuf]) -> Vec<PathBuf> {
                 | ItemKind::Interpreter
                 | ItemKind::Venv
                 | ItemKind::Config
+                | ItemKind::Instruction
         );
-        if is_file {
+        // Of data, what is only read is known by its contents.
+        if is_file || item.kind == ItemKind::Data && item.sha256.is_some() {
             files.insert(root.join(&item.what));
         }
     }
     let written = loaded.cards.iter().flat_map(|card| &card.hooks.declared);
     let written: BTreeSet<&PathBuf> = written.flat_map(|hook| &hook.writes).collect();
     let found = files.iter().filter(|file| !written.contains(file));
-    let found = found.filter_map(|file| file.canonicalize().ok());
+    let found = found.flat_map(|file| [file.canonicalize().ok(), link(file)]).flatten();
     let found: BTreeSet<PathBuf> = found.filter(|file| file.starts_with(root)).collect();
     folded(found, root)
+}
+
+/// The link that a path is, by the folder that it really is in: whoever replaces it replaces what it leads to.
+fn link(path: &Path) -> Option<PathBuf> {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let folder = path.parent().filter(|_| is_link)?.canonicalize().ok()?;
+    Some(folder.join(path.file_name()?))
 }
 
 /// Puts folders in place of very many files.

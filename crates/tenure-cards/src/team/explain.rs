@@ -77,6 +77,9 @@ pub struct ServerExplanation {
     /// The prompts that are taken; none means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<Vec<String>>,
+    /// The confinement that its file asks for, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
 
 /// What is called at one point.
@@ -209,6 +212,10 @@ fn servers(card: &Card, loaded: &Loaded) -> Vec<ServerExplanation> {
     let explained = |selection: McpSelection| ServerExplanation {
         name: selection.server.to_string(),
         runs: known.get(&selection.server).map(|server| server.written()).unwrap_or_default(),
+        sandbox: known
+            .get(&selection.server)
+            .and_then(|it| it.sandbox.as_ref())
+            .map(ToString::to_string),
         tools: selection.tools,
         resources: selection.resources,
         prompts: selection.prompts,

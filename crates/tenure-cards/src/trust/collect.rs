@@ -3,8 +3,9 @@
 use super::command::files;
 use super::digest::sha256_of;
 use super::environment::{Extent, environment_of, program};
+use super::instructions::link_of;
 use super::python::{MOST_FILES, Rest, importable, own_interpreter};
-use super::ready::Written;
+use super::ready::UsedHook;
 use super::{Inventory, Item, ItemKind, UNREADABLE, sha256_hex};
 use crate::card::{Card, CardKind};
 use crate::check::Loaded;
@@ -20,9 +21,9 @@ use tenure_hosts::PythonFunction;
 
 /// Everything that a run of these cards would execute, or let their models execute. Executes nothing.
 ///
-/// Instructions, skills, histories and the answers of `script:` models are data: a model reads them,
-/// and can do nothing by them that is not in the inventory. Of a command the files are known that its
-/// line names; which files those use in turn is known for Python only.
+/// What guards and what agents are told (cards, instructions, skills, histories, the answers of `script:` models) counts
+/// if anything would run. Of a command the files are known that its line names; which files those use in turn is known
+/// for Python only.
 pub fn inventory(loaded: &Loaded) -> Inventory {
     inventory_with(loaded, |_| {})
 }
@@ -38,6 +39,7 @@ pub fn inventory_with(loaded: &Loaded, more: impl FnOnce(&mut Collector<'_>)) ->
         guards: Vec::new(),
     };
     found.project_guards();
+    found.configured_scripts();
     for card in &loaded.cards {
         found.card(card);
     }
@@ -57,7 +59,7 @@ pub struct Collector<'a> {
     python: BTreeMap<PathBuf, (String, Vec<String>)>,
     /// Folders that commands import Python from.
     folders: BTreeSet<PathBuf>,
-    /// The guards of all of that.
+    /// The guards of all of that, and what agents are told: they count if anything would run.
     pub(super) guards: Vec<Item>,
 }
 
@@ -74,9 +76,17 @@ impl Collector<'_> {
         self.written(writes, used);
     }
 
-    /// Adds a hook that is part of the program, with what a file configures it with.
-    pub fn uses(&mut self, name: &str, configured: &str, used: &str) {
-        self.registered(name, sha256_hex(configured.as_bytes()), used.to_owned());
+    /// Adds a hook that is part of the program, with everything that its options name.
+    pub fn uses(&mut self, hook: &UsedHook<'_>, used: &str) {
+        self.used_hook(hook, used, "");
+    }
+
+    fn used_hook(&mut self, hook: &UsedHook<'_>, used: &str, how: &str) {
+        self.ready_made(hook, used);
+        // What is hashed is what is written: a value of the environment is no part of the project, and may be a secret.
+        let (source, span) = hook.at;
+        let written = sha256_hex(source.slice(span).as_bytes());
+        self.registered(hook.name, written, format!("{used}{how}"));
     }
 
     /// Adds a file that is read, with its contents if they count, or one that is written.
@@ -116,13 +126,10 @@ impl Collector<'_> {
             match &hook.run {
                 Run::Python(python) => self.function(&python.function, &used, &how),
                 Run::Command(command) => self.command(command, used + &how),
-                Run::Use { name: used_name, with, dir, places } => {
-                    let written = Written { with, places, source, writes: &hook.writes };
-                    self.ready_made(used_name, &written, &used, dir);
-                    // What is hashed is what is written: a value of the environment is no part of
-                    // the project, and may be a secret.
-                    let written = sha256_hex(source.slice(hook.span).as_bytes());
-                    self.registered(used_name, written, used + &how);
+                Run::Use { name, with, dir, places } => {
+                    let at = (source, hook.span);
+                    let own = UsedHook::new(name, with, places, at, dir);
+                    self.used_hook(&UsedHook { writes: &hook.writes, ..own }, &used, &how);
                 }
             }
         }
@@ -135,6 +142,7 @@ impl Collector<'_> {
         let name = &card.name;
         self.variables(card);
         self.card_guards(card);
+        self.instructions(card);
         self.hooks(&card.hooks, name, &card.source);
         if let CardKind::Agent(agent) = &card.kind {
             for tool in &agent.function_tools {
@@ -164,11 +172,7 @@ impl Collector<'_> {
         sha256: Option<String>,
         used: Vec<String>,
     ) {
-        let same = self.items.iter_mut().find(|item| item.kind == kind && item.what == what);
-        match same {
-            Some(item) => item.used_by.extend(used),
-            None => self.items.push(Item { kind, what, sha256, used_by: used }),
-        }
+        put(&mut self.items, Item { kind, what, sha256, used_by: used });
     }
 
     fn registered(&mut self, name: &str, sha256: String, used: String) {
@@ -273,7 +277,9 @@ impl Collector<'_> {
             }
             if let Some(text) = &self.project.config_text {
                 let sha256 = sha256_hex(text.as_bytes());
-                self.push(ItemKind::Config, CONFIG_FILE.into(), Some(sha256), Vec::new());
+                let link = link_of(&self.project.root.join(CONFIG_FILE), self.project);
+                let link = link.into_iter().collect();
+                self.push(ItemKind::Config, CONFIG_FILE.into(), Some(sha256), link);
             }
             if let Some(config) = &self.project.fast_agent {
                 let sha256 = sha256_hex(config.text.as_bytes());
@@ -291,6 +297,15 @@ impl fmt::Debug for Collector<'_> {
     }
 }
 
+/// Adds a thing, or its uses if it is there.
+pub(super) fn put(items: &mut Vec<Item>, item: Item) {
+    let mut known = items.iter_mut();
+    match known.find(|known| known.kind == item.kind && known.what == item.what) {
+        Some(known) => known.used_by.extend(item.used_by),
+        None => items.push(item),
+    }
+}
+
 /// What a use says about when a hook is called and what its failure means: a guard that is switched
 /// off is another use.
 fn how(hook: &DeclaredHook, source: &Source) -> String {
@@ -305,7 +320,7 @@ pub(super) fn place_of(hook: &DeclaredHook) -> String {
             points.iter().map(|point| point.as_str()).collect::<Vec<_>>().join("+")
         }
         On::Transition { from, to } => format!("{from} -> {to}"),
-        On::Own => "its points".to_owned(),
+        On::Own => "its own points".to_owned(),
     }
 }
 

@@ -7,8 +7,9 @@
 use super::collect::Collector;
 use super::{Item, ItemKind, sha256_hex};
 use crate::card::Card;
-use crate::hook::{CardHooks, DeclaredHook, Run};
+use crate::hook::{CardHooks, DeclaredHook, Places, Run};
 use crate::project::{CONFIG_FILE, ProjectConfig};
+use crate::sandbox::Grant;
 use crate::server::quoted;
 use crate::source::Source;
 use serde_json::Value;
@@ -64,10 +65,19 @@ impl Guards {
     pub fn hooks(&mut self, hooks: &CardHooks, source: &Source) {
         for hook in &hooks.declared {
             let written = source.slice(hook.span);
-            self.add(described(hook, source), &with_aliases(written, source));
+            let line = described(hook, source);
+            self.sandbox(hook.sandbox.as_ref(), &format!("{line}: "));
+            self.add(line, &with_aliases(written, source));
         }
         for (place, hook) in hooks.tool_hooks.iter() {
             self.add(format!("hook {place} {}", hook.spec), "");
+        }
+    }
+
+    /// Adds what a confinement takes from the usual, a line for each, so that one that is gone is told by itself.
+    pub(super) fn sandbox(&mut self, grant: Option<&Grant>, of: &str) {
+        for line in grant.into_iter().flat_map(Grant::restrictions) {
+            self.add(format!("{of}{line}"), "");
         }
     }
 
@@ -120,15 +130,12 @@ impl Collector<'_> {
             guards.setting("store.record", false);
         }
         let sandbox = &config.sandbox;
-        let grant = sandbox.grant.to_string();
-        if !grant.is_empty() {
-            guards.setting("sandbox", grant);
-        }
+        guards.sandbox(Some(&sandbox.grant), "");
         if let Some(processes) = sandbox.processes {
-            guards.setting("sandbox.processes", processes);
+            guards.setting("sandbox: at most", format!("{processes} processes"));
         }
         if let Some(memory) = sandbox.memory_mib {
-            guards.setting("sandbox.memory_mib", memory);
+            guards.setting("sandbox: at most", format!("{memory} MiB of memory for each process"));
         }
         if !config.secrets.names.is_empty() {
             guards.setting("secrets.names", config.secrets.names.join(" "));
@@ -174,10 +181,7 @@ fn described(hook: &DeclaredHook, source: &Source) -> String {
             command.written.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ")
         }
         Run::Use { name, with, places, .. } => {
-            for (option, value) in with.as_object().into_iter().flatten() {
-                let from = places.find(option).map(|span| source.slice(span));
-                said.push(shown_option(option, value, from));
-            }
+            said.extend(shown_options(with, places, source));
             format!("use {name}")
         }
     };
@@ -198,14 +202,21 @@ fn described(hook: &DeclaredHook, source: &Source) -> String {
     if hook.order != 0 {
         more("order", hook.order.to_string());
     }
-    if let Some(grant) = &hook.sandbox {
-        more("sandbox", grant.to_string());
-    }
     if hook.again_on_resume {
         said.push("again on resume".to_owned());
     }
     let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) };
     format!("hook {place} {run}{said}")
+}
+
+/// The options of a ready-made hook.
+pub(super) fn shown_options(with: &Value, places: &Places, source: &Source) -> Vec<String> {
+    let options = with.as_object().into_iter().flatten();
+    let shown = options.map(|(option, value)| {
+        let from = places.find(option).map(|span| source.slice(span));
+        shown_option(option, value, from)
+    });
+    shown.collect()
 }
 
 /// An option of a ready-made hook. What comes from the environment is shown as it is written.

@@ -40,12 +40,14 @@ pub enum ItemKind {
     Receiver,
     /// All that guards a card, a workflow or the project: hooks, policies and limits, none included.
     Guard,
+    /// A file that says what agents are told: a card, a file of a workflow, what an instruction takes in, a skill.
+    Instruction,
 }
 
 impl ItemKind {
     /// Every kind, the most dangerous first: what lets others act as the user, what leaves the machine, what runs, and
     /// what is read.
-    pub const BY_DANGER: [Self; 15] = [
+    pub const BY_DANGER: [Self; 16] = [
         Self::Permission,
         Self::Command,
         Self::Server,
@@ -57,6 +59,7 @@ impl ItemKind {
         Self::Interpreter,
         Self::Venv,
         Self::Guard,
+        Self::Instruction,
         Self::Registered,
         Self::Config,
         Self::Data,
@@ -75,12 +78,13 @@ impl ItemKind {
             Self::Interpreter => "interpreter",
             Self::Venv => "virtual environment",
             Self::Config => "configuration",
-            Self::Registered => "registered hook",
+            Self::Registered => "ready-made hook",
             Self::Server => "tool server",
             Self::Address => "model address",
             Self::Data => "data",
             Self::Receiver => "address of a hook",
             Self::Guard => "guards",
+            Self::Instruction => "instruction",
         }
     }
 }

@@ -11,6 +11,7 @@ mod digest;
 mod environment;
 mod guard;
 mod installed;
+mod instructions;
 mod item;
 mod modules;
 mod python;
@@ -29,6 +30,7 @@ pub use item::{Change, Inventory, Item, ItemKind, changes};
 pub(crate) use modules::{Modules, ProjectPython};
 pub use python::own_interpreter;
 pub(crate) use python::{MOST_FILES, added_folders};
+pub use ready::UsedHook;
 
 /// What stands for the contents of a file that cannot be read.
 const UNREADABLE: &str = "unreadable";

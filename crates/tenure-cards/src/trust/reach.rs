@@ -1,8 +1,8 @@
 //! What a run would connect to because the project says so, tool servers and the servers of models,
 //! and what of the environment would go there.
 
-use super::ItemKind;
 use super::collect::Collector;
+use super::{Guards, ItemKind};
 use crate::build::{is_internal, used_servers};
 use crate::card::{Card, CardKind, Place};
 use crate::check::Loaded;
@@ -30,6 +30,9 @@ impl Collector<'_> {
                 self.granted(grant, &format!("tool server {name}"));
             }
             if let Reach::Command { command, .. } = &server.reach {
+                let mut guards = Guards::new();
+                guards.sandbox(server.sandbox.as_ref(), "");
+                self.guards(format!("tool server {name}: {}", server.written()), guards);
                 self.command_files(command, &used);
             }
         }

@@ -2,20 +2,50 @@
 
 use super::ItemKind;
 use super::collect::Collector;
+use super::guard::shown_options;
 use crate::hook::{CommandRef, Places};
-use crate::source::Source;
+use crate::source::{Source, Span};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tenure_hooks::ready;
 
-/// Where a hook's `with` is written.
-pub(super) struct Written<'a> {
-    pub(super) with: &'a Value,
-    pub(super) places: &'a Places,
-    pub(super) source: &'a Source,
+/// A hook that a file uses by its name, `use` and `with`.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct UsedHook<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its options, with what they take from the environment.
+    pub with: &'a Value,
+    /// Where each of them is written.
+    pub places: &'a Places,
+    /// The file that uses it, and where.
+    pub at: (&'a Source, Span),
+    /// The folder that its paths start from.
+    pub dir: &'a Path,
     /// The files that its commands are declared to write.
-    pub(super) writes: &'a [PathBuf],
+    pub writes: &'a [PathBuf],
+}
+
+impl<'a> UsedHook<'a> {
+    /// A hook whose commands write nothing.
+    pub fn new(
+        name: &'a str,
+        with: &'a Value,
+        places: &'a Places,
+        at: (&'a Source, Span),
+        dir: &'a Path,
+    ) -> Self {
+        Self { name, with, places, at, dir, writes: &[] }
+    }
+
+    /// The hook as a person reads it: `use notify (with url "https://x.example")`.
+    pub fn described(&self) -> String {
+        let options = shown_options(self.with, self.places, self.at.0).join(", ");
+        let name = self.name;
+        if options.is_empty() { format!("use {name}") } else { format!("use {name} ({options})") }
+    }
 }
 
 /// Hooks that write the files that they name.
@@ -24,12 +54,15 @@ const WRITERS: [&str; 5] = ["audit", "log", "metrics", "save", "usage"];
 /// Hooks that decide by the files that they name.
 const READERS: [&str; 1] = ["result_schema"];
 
+/// Hooks that have a model read the files that they name.
+const TELLERS: [&str; 1] = ["load_context"];
+
 impl Collector<'_> {
     /// Adds what a ready-made hook names: models, commands, addresses, variables, files; and what it
     /// lets a model or others do.
-    pub(super) fn ready_made(&mut self, name: &str, written: &Written<'_>, used: &str, dir: &Path) {
+    pub(super) fn ready_made(&mut self, written: &UsedHook<'_>, used: &str) {
+        let UsedHook { name, with, dir, .. } = *written;
         let Some(hook) = ready::find(name) else { return };
-        let with = written.with;
         if let Some(allows) = allowed(name, with) {
             let what = format!("{name}: {allows}");
             self.push(ItemKind::Permission, what, None, vec![used.to_owned()]);
@@ -41,6 +74,7 @@ impl Collector<'_> {
         for Named { format, path, value } in found {
             match (format, value) {
                 ("model", Value::String(model)) => {
+                    self.script(Some(model), dir, &used);
                     let loaded = self.loaded;
                     self.model(loaded, Some(model), &used);
                 }
@@ -52,7 +86,7 @@ impl Collector<'_> {
                     let into = format!("`{path}` of the hook {name}");
                     self.environment(&written.shown(&path, variable), &into, &used);
                 }
-                ("path", Value::String(file)) => self.file(name, file, &path, written, &used, dir),
+                ("path", Value::String(file)) => self.file(file, &path, written, &used),
                 ("command", Value::Array(words)) => {
                     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
                     let shown = words.iter().enumerate();
@@ -77,15 +111,11 @@ impl Collector<'_> {
     }
 
     /// Adds a file that a hook decides by, or that it writes.
-    fn file(
-        &mut self,
-        name: &str,
-        file: &str,
-        path: &str,
-        written: &Written<'_>,
-        used: &str,
-        dir: &Path,
-    ) {
+    fn file(&mut self, file: &str, path: &str, written: &UsedHook<'_>, used: &str) {
+        let UsedHook { name, dir, .. } = *written;
+        if TELLERS.contains(&name) && written.of_environment(path).is_none() {
+            return self.named(ItemKind::Instruction, dir, file, used);
+        }
         let is_written = WRITERS.contains(&name);
         if !is_written && !READERS.contains(&name) {
             return;
@@ -103,7 +133,7 @@ impl Collector<'_> {
     }
 }
 
-impl Written<'_> {
+impl UsedHook<'_> {
     /// What a person reads of a value: as it is written, if it takes something from the environment,
     /// which is no part of the project and may be a secret.
     fn shown(&self, path: &str, value: &str) -> String {
@@ -112,7 +142,7 @@ impl Written<'_> {
 
     /// What is written, if it takes something from the environment.
     fn of_environment(&self, path: &str) -> Option<String> {
-        let written = self.source.slice(self.places.find(path)?);
+        let written = self.at.0.slice(self.places.find(path)?);
         if !written.contains("${") {
             return None;
         }

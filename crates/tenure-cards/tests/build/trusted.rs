@@ -16,13 +16,16 @@ fn trusted(project: &Project, user: &str) -> Inventory {
     inventory(&loaded)
 }
 
-/// A line for each thing that would run or be reached, without the guards.
+/// A line for each thing that would run or be reached, without the guards and what agents are told.
 fn said(inventory: &Inventory) -> Vec<String> {
     let line = |item: &tenure_cards::trust::Item| {
         let hashed = if item.sha256.is_some() { " (hashed)" } else { "" };
         format!("{}: {}{hashed} [{}]", item.kind, item.what, item.used_by.join(", "))
     };
-    inventory.items.iter().filter(|item| item.kind != ItemKind::Guard).map(line).collect()
+    let is_run = |item: &&tenure_cards::trust::Item| {
+        !matches!(item.kind, ItemKind::Guard | ItemKind::Instruction)
+    };
+    inventory.items.iter().filter(is_run).map(line).collect()
 }
 
 const CONFIG: &str = "[mcp.servers.files]\ncommand = [\"sh\", \"serve.sh\"]\n\
@@ -220,7 +223,8 @@ fn another_value_in_a_header_of_a_card_is_another_server_and_is_not_stored() {
     let second = trusted(&project, "");
     assert_ne!(first.fingerprint(), second.fingerprint());
     let told: Vec<String> = changes(&first, &second).iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["changed tool server own: https://x.example/mcp (headers X-Mode)"]);
+    let server = "changed tool server own: https://x.example/mcp (headers X-Mode)";
+    assert_eq!(told, [server, "changed instruction a.md"]);
     let stored = serde_json::to_string(&[first, second]).expect("it can be stored");
     assert!(!stored.contains("-mode\""), "{stored}");
 }

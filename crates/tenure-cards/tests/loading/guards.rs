@@ -92,7 +92,7 @@ fn a_guard_is_shown_as_it_is_set() {
     assert_eq!(
         guards[0].used_by,
         [
-            "hook its points use permissions (with rules [{\"deny\":\"shell\"}])",
+            "hook its own points use permissions (with rules [{\"deny\":\"shell\"}])",
             "hook wrap_tool_call guard.py:check (policy deny, timeout 5s)",
             "request_params max_iterations: 5",
         ]

@@ -8,6 +8,7 @@ mod files;
 mod fuzz;
 mod fuzz_load;
 mod guards;
+mod instructions;
 mod support;
 mod trust;
 mod types;

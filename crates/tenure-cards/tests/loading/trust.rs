@@ -40,13 +40,16 @@ impl Folder {
     }
 }
 
-/// A line for each thing that would run, without the guards.
+/// A line for each thing that would run, without the guards and what agents are told.
 fn said(inventory: &Inventory) -> Vec<String> {
     let said = |item: &tenure_cards::trust::Item| {
         let hashed = if item.sha256.is_some() { " (hashed)" } else { "" };
         format!("{}: {}{hashed} [{}]", item.kind, item.what, item.used_by.join(", "))
     };
-    inventory.items.iter().filter(|item| item.kind != ItemKind::Guard).map(said).collect()
+    let is_run = |item: &&tenure_cards::trust::Item| {
+        !matches!(item.kind, ItemKind::Guard | ItemKind::Instruction)
+    };
+    inventory.items.iter().filter(is_run).map(said).collect()
 }
 
 #[test]
@@ -405,7 +408,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
     };
     let guarded = with(", policy: deny");
     let uses = |inventory: &Inventory| -> Vec<String> {
-        let uses = inventory.items.iter().filter(|item| item.kind != ItemKind::Guard);
+        let uses = inventory.items.iter();
+        let uses = uses.filter(|it| !matches!(it.kind, ItemKind::Guard | ItemKind::Instruction));
         uses.flat_map(|item| item.used_by.clone()).collect()
     };
     assert_eq!(
@@ -420,8 +424,8 @@ fn a_guard_that_is_switched_off_is_another_use() {
     for other in [", policy: continue", ", policy: deny, when: 'false'", ""] {
         let found = changes(&guarded, &with(other));
         // The file of the function, the command and its file, the registered hook.
-        // The fifth is the list of guards.
-        assert_eq!(found.len(), 5, "{other}: {found:?}");
+        // The fifth is the list of guards, the sixth the card.
+        assert_eq!(found.len(), 6, "{other}: {found:?}");
     }
     let told = uses(&with(", when: \"input == '${WORD}'\""));
     assert_eq!(told[0], "a: before_agent guard (when \"input == '${WORD}'\")");
@@ -447,20 +451,20 @@ fn what_ready_made_hooks_take_from_the_environment_and_reach_is_shown() {
     let found = runs(&folder);
     for line in [
         "environment variable: AWS_SECRET_ACCESS_KEY: its value goes into `headers.x-key` of the \
-         hook telemetry [a: its points (telemetry)]",
+         hook telemetry [a: its own points (telemetry)]",
         "environment variable: HOOK_SECRET: its value goes into `secret_env` of the hook notify \
-         [a: its points (notify)]",
+         [a: its own points (notify)]",
         "environment variable: SSH_AUTH_SOCK: its value goes into `pass_env[0]` of the hook shell \
-         [a: its points (shell)]",
-        "environment variable: PATH=./bin: commands of the hook shell get it [a: its points (shell)]",
+         [a: its own points (shell)]",
+        "environment variable: PATH=./bin: commands of the hook shell get it [a: its own points (shell)]",
         "address of a hook: telemetry: requests go to https://spans.example \
-         [a: its points (telemetry)]",
-        "address of a hook: notify: requests go to https://x.example/hook [a: its points (notify)]",
+         [a: its own points (telemetry)]",
+        "address of a hook: notify: requests go to https://x.example/hook [a: its own points (notify)]",
         "permission: shell: the model may run any command, as you, and nobody is asked \
-         [a: its points]",
-        "permission: metrics: other machines may read the metrics, at 0.0.0.0:9464 [a: its points]",
-        "data: cards/answer.json (hashed) [a: its points (result_schema)]",
-        "data: audit.jsonl [a: its points (audit), which writes it]",
+         [a: its own points]",
+        "permission: metrics: other machines may read the metrics, at 0.0.0.0:9464 [a: its own points]",
+        "data: cards/answer.json (hashed) [a: its own points (result_schema)]",
+        "data: audit.jsonl [a: its own points (audit), which writes it]",
     ] {
         assert!(found.iter().any(|it| it == line), "{line}\n{found:#?}");
     }

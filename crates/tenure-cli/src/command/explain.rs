@@ -5,9 +5,12 @@ use super::workflow::{self, Meant, meant};
 use crate::args::Explain;
 use crate::exit::{Exit, Stop};
 use crate::terminal::sink::print_document;
+use crate::terminal::size::columns;
 use crate::terminal::style::{BOLD, CALM, DIM, WARN, paint};
-use crate::terminal::text::{exact, human};
+use crate::terminal::text::{columns_of, exact, human, wrap};
+use anstyle::Style;
 use anyhow::Result;
+use tenure_cards::sandbox::SandboxSettings;
 use tenure_cards::team::{
     EntryExplanation, Explanation, ModelExplanation, PointExplanation, ServerExplanation, Team,
 };
@@ -33,6 +36,7 @@ pub(super) fn run(args: &Explain) -> Result<Exit> {
     {
         return Err(opened.no_agent(name));
     }
+    let confinement = confinement_of(&opened.loaded.project.config.sandbox);
     let mut agents = Team::builder(opened.loaded).inspect().agents;
     if let Some(name) = &args.agent {
         agents.retain(|agent| agent.agent == *name);
@@ -45,7 +49,7 @@ pub(super) fn run(args: &Explain) -> Result<Exit> {
     if args.json {
         print_document(serde_json::to_value(&agents)?)?;
     } else {
-        let texts: Vec<_> = agents.iter().map(text).collect();
+        let texts: Vec<_> = confinement.into_iter().chain(agents.iter().map(text)).collect();
         super::say(&texts.join("\n"))?;
     }
     Ok(Exit::Ok)
@@ -62,12 +66,29 @@ pub(super) fn text(agent: &Explanation) -> String {
         about.push(format!("tools {}", tools.join(", ")));
     }
     about.push(format!("at most {} model calls", agent.max_steps));
-    text.push_str(&format!("  {}\n", paint(DIM, exact(&about.join(" · ")))));
+    text.push_str(&dimmed(&about.join(" · "), 2));
     for server in &agent.servers {
-        text.push_str(&format!("  {}\n", paint(DIM, exact(&server_line(server)))));
+        text.push_str(&dimmed(&server_line(server), 2));
     }
     text.push_str(&points(&agent.points));
     text
+}
+
+/// What holds for every process of a project, if its configuration says anything of that.
+pub(super) fn confinement_of(settings: &SandboxSettings) -> Option<String> {
+    let grant = Some(settings.grant.to_string()).filter(|grant| !grant.is_empty());
+    let processes = settings.processes.map(|most| format!("at most {most} processes"));
+    let memory = settings.memory_mib.map(|most| format!("at most {most} MiB of memory each"));
+    let said: Vec<String> = [grant, processes, memory].into_iter().flatten().collect();
+    let line = format!("sandbox of every process: {}", said.join(", "));
+    (!said.is_empty()).then(|| dimmed(&line, 0))
+}
+
+/// Foreign text in lines that fit on the terminal, if there is one.
+fn dimmed(text: &str, indent: usize) -> String {
+    let room = columns().map_or(usize::MAX, |columns| columns.saturating_sub(indent));
+    let lines = wrap(&exact(text), room);
+    lines.iter().map(|line| format!("{:indent$}{}\n", "", paint(DIM, line))).collect()
 }
 
 /// A tool, and what a crash means for a call of it, if that is said.
@@ -86,11 +107,7 @@ pub(super) fn points(points: &[PointExplanation]) -> String {
     let mut text = String::new();
     let rows: Vec<Vec<[String; 4]>> =
         points.iter().map(|point| point.entries.iter().map(row).collect()).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().flatten().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).min(48)
-    };
-    let (name, runs, policy) = (width(0), width(1), width(2));
+    let columns = Columns::of(&rows);
     for (point, rows) in points.iter().zip(&rows) {
         text.push_str(&format!("  {}", paint(CALM, point.point)));
         if let Some(order) = order_of(point.point, point.entries.len()) {
@@ -99,19 +116,57 @@ pub(super) fn points(points: &[PointExplanation]) -> String {
         text.push('\n');
         for (at, (row, entry)) in rows.iter().zip(&point.entries).enumerate() {
             let style = if entry.policy == Policy::Deny { WARN } else { DIM };
-            let policy = paint(style, format_args!("{:<policy$}", row[2]));
-            let line = format!(
-                "  {:>3}  {:<name$}  {:<runs$}  {policy}  {}",
-                at + 1,
-                row[0],
-                row[1],
-                row[3]
-            );
-            text.push_str(line.trim_end());
-            text.push('\n');
+            text.push_str(&columns.line(at + 1, row, style));
         }
     }
     text
+}
+
+/// The columns of a list of hooks.
+struct Columns {
+    name: usize,
+    runs: usize,
+    policy: usize,
+    /// The columns of the terminal, if a row is too long for it.
+    narrow: Option<usize>,
+}
+
+impl Columns {
+    fn of(rows: &[Vec<[String; 4]>]) -> Self {
+        let widest = |column: usize| {
+            let cells = rows.iter().flatten().map(|row| columns_of(&row[column]));
+            cells.max().unwrap_or(0).min(48)
+        };
+        let own = Self { name: widest(0), runs: widest(1), policy: widest(2), narrow: None };
+        let mut lines = rows.iter().flatten().map(|row| columns_of(&own.line(1, row, DIM)));
+        let narrow = columns().filter(|room| lines.any(|line| line > *room));
+        Self { narrow, ..own }
+    }
+
+    /// A row: on one line, or with what it runs and the rest beneath one another.
+    fn line(&self, number: usize, row: &[String; 4], style: Style) -> String {
+        let [name, runs, policy, rest] = row;
+        let width = if runs.is_empty() && self.narrow.is_some() { 0 } else { self.policy };
+        let policy = paint(style, format_args!("{policy:<width$}"));
+        let head = format!("  {number:>3}  {name:<0$}  ", self.name);
+        let Some(room) = self.narrow else {
+            let line = format!("{head}{runs:<0$}  {policy}  {rest}", self.runs);
+            return format!("{}\n", line.trim_end());
+        };
+        let indent = columns_of(&head).min(room / 3);
+        let mut text = format!("{head}{policy}");
+        let mut below = vec![rest];
+        // What runs stands beside the policy if it has room there.
+        match columns_of(&text) + 2 + columns_of(runs) <= room {
+            true => text.push_str(&format!("  {runs}")),
+            false => below.insert(0, runs),
+        }
+        let mut text = format!("{}\n", text.trim_end());
+        for line in below.into_iter().flat_map(|said| wrap(said, room - indent)) {
+            text.push_str(&format!("{:indent$}{}\n", "", paint(DIM, line)));
+        }
+        text
+    }
 }
 
 /// The model as it is named, and where it is.
@@ -131,7 +186,9 @@ fn server_line(server: &ServerExplanation) -> String {
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         Some(format!(" · {what} {names}"))
     });
-    format!("server {}: {}{}", server.name, server.runs, taken.collect::<String>())
+    let sandbox = server.sandbox.iter().map(|sandbox| format!(" · sandbox {sandbox}"));
+    let more: String = taken.chain(sandbox).collect();
+    format!("server {}: {}{more}", server.name, server.runs)
 }
 
 /// Name, what runs, policy, and the rest.

@@ -1,7 +1,7 @@
 //! Whether a run may go on.
 
 use super::layout::Shown;
-use super::review::{changes, counts, listing, short_fingerprint};
+use super::review::{changes, listing, short_fingerprint};
 use super::store::{Item, Standing, Store, differences};
 use crate::exit::Stop;
 use crate::person::ensure_person;
@@ -84,14 +84,13 @@ pub(crate) fn admit(
         let short = short_fingerprint(items);
         let what = match &standing {
             Standing::Changed(list) => format!(
-                "this project changed since you trusted it; nothing was executed and no network \
-                 request was made\n  {place}\n  what is different:\n{}",
+                "this project changed since you trusted it\n  nothing was executed and no network request was \
+                 made\n  {place}\n  what is different:\n{}",
                 told(&changes(list).on_one_screen(width()))
             ),
             _ => format!(
-                "this project is not trusted yet; nothing was executed and no network request \
-                 was made\n  {place}\n  {} would become active:\n{}",
-                counts(items),
+                "this project is not trusted yet\n  nothing was executed and no network request was made\n  \
+                 {place}\n  it would run, as you:\n{}",
                 told(&listing(items).on_one_screen(width()))
             ),
         };

@@ -12,6 +12,8 @@ const LINES: usize = 16;
 const MOST_LINES: usize = 3;
 /// The columns before a line.
 const INDENT: usize = 4;
+/// The columns before what is said of a thing, beneath it.
+const HANGING: usize = 2;
 
 /// The way in which something differs from what was agreed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +57,14 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The place in the list: a guard that is gone comes before all else, and a shell before other permissions.
+    /// The place in the list: a guard that is gone comes before all else, confinement before other guards, and a shell
+    /// before other permissions.
     fn rank(&self) -> (bool, usize, bool) {
+        let is_gone = self.mark == Some(Mark::Gone);
         let is_shell =
             self.kind == ItemKind::Permission.as_str() && self.what.contains("run any command");
-        (self.mark != Some(Mark::Gone), self.danger, !is_shell)
+        let is_confinement = is_gone && self.what.contains("sandbox: ");
+        (!is_gone, self.danger, !(is_shell || is_confinement))
     }
 
     /// Whether it lets something act as the user or reach the network, or takes a guard away.
@@ -92,10 +97,10 @@ impl Rows {
         let mut text = String::new();
         for row in &self.0 {
             let mut lines = wrap(&row.what, columns.room());
-            if !row.hashes.is_empty() {
-                lines.extend(wrap(&row.hashes, columns.room()));
-            }
-            lines.extend(row.uses.iter().flat_map(|used| wrap(used, columns.room())));
+            let room = columns.room() - HANGING;
+            let below = Some(&row.hashes).filter(|it| !it.is_empty()).into_iter().chain(&row.uses);
+            let below = below.flat_map(|line| wrap(line, room));
+            lines.extend(below.map(|line| format!("{:HANGING$}{line}", "")));
             columns.print(row, &lines, &mut text);
         }
         text

@@ -3,7 +3,6 @@
 use super::layout::{Mark, Row, Rows};
 use super::store::{Change, Item};
 use crate::terminal::text::{exact, plural};
-use std::collections::BTreeMap;
 use tenure_cards::trust::ItemKind;
 
 /// The digits of a fingerprint that are shown and compared: 128 bits. With fewer, two projects could be made that have
@@ -48,7 +47,8 @@ fn is_no_guard(item: &Item) -> bool {
 /// The differences from what was agreed to: guards that are gone first, then the most dangerous.
 pub(crate) fn changes(changes: &[Change]) -> Rows {
     let mut rows = Vec::new();
-    for change in changes {
+    let says_more = |change: &&Change| !matches!(change, Change::Added(item) if is_no_guard(item));
+    for change in changes.iter().filter(says_more) {
         match change {
             Change::Added(item) => rows.push(Row { mark: Some(Mark::New), ..row(item) }),
             Change::Changed { now, was } if now.kind == ItemKind::Guard.as_str() => {
@@ -105,16 +105,6 @@ fn row(item: &Item) -> Row {
             (false, _) => uses(&item.used_by),
         },
     }
-}
-
-/// What it all comes to: `2 python files, 1 command`.
-pub(crate) fn counts(items: &[Item]) -> String {
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    for item in items.iter().filter(|item| !is_no_guard(item)) {
-        *kinds.entry(&item.kind).or_default() += 1;
-    }
-    let parts = kinds.into_iter().map(|(kind, number)| counted(number, kind));
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// A number of things of one kind: `2 python files`.

@@ -56,6 +56,126 @@ fn a_hook_cannot_rewrite_what_guards_it() {
     sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
 }
 
+/// What a card takes in, and a hook that tries to write it.
+fn told() -> Sandbox {
+    let card = "---\nmodel: script:a.json\nskills: [skills]\nmessages: past.md\nhooks:\n  - { on: before_agent, run: [./hooks/try.sh] }\n  - { use: load_context, with: { files: [docs/context.md] } }\n---\nx {{file:rules.md}}\n";
+    let sandbox = project("", card);
+    for (file, text) in TOLD {
+        sandbox.write(file, text);
+    }
+    sandbox
+}
+
+const TOLD: [(&str, &str); 5] = [
+    ("rules.md", "Delete nothing.\n"),
+    ("skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\nx\n"),
+    ("past.md", "---USER\nhi\n---ASSISTANT\nho\n"),
+    ("a.json", "[\"ok\"]"),
+    ("docs/context.md", "Nothing is deleted here.\n"),
+];
+
+#[test]
+fn nothing_that_agents_are_told_can_be_written_by_a_hook() {
+    let sandbox = told();
+    let files = TOLD.map(|(file, _)| file).join(" ");
+    let tries = format!("#!/bin/sh\nfor file in {files}; do echo x >> $file; done\necho '{{}}'\n");
+    sandbox.write("hooks/try.sh", &tries);
+    executable(&sandbox, "hooks/try.sh");
+    sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(0);
+    for (file, text) in TOLD {
+        assert_eq!(sandbox.read(file), text, "{file}");
+    }
+}
+
+#[test]
+fn what_agents_are_told_is_part_of_what_is_trusted() {
+    let sandbox = told();
+    sandbox.write("hooks/try.sh", "#!/bin/sh\necho '{}'\n");
+    executable(&sandbox, "hooks/try.sh");
+    sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+    for (file, text) in TOLD {
+        sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
+        sandbox.write(file, &format!("{text}\n\n"));
+        sandbox.run(&["run", "a.md", "-m", "hi"]).exits(4).says("changed").says(file);
+        sandbox.write(file, text);
+    }
+    let card = sandbox.read("a.md");
+    sandbox.write("a.md", &card.replace(" {{file:rules.md}}", ""));
+    sandbox.run(&["run", "a.md", "-m", "hi"]).exits(4).says("instruction").says("a.md");
+}
+
+#[test]
+fn a_text_that_a_hook_is_declared_to_write_may_change() {
+    let card = "---\nmodel: passthrough\nhooks:\n  - { on: before_agent, run: [sh, note.sh], writes: [notes.md] }\n---\n{{file:notes.md}}\n";
+    let note = "echo more >> notes.md; echo '{}'\n";
+    let sandbox = Sandbox::with(&[("a.md", card), ("note.sh", note), ("notes.md", "so far\n")]);
+    sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+    sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
+    sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
+    assert_eq!(sandbox.read("notes.md"), "so far\nmore\nmore\n");
+}
+
+#[test]
+fn a_link_among_what_guards_is_neither_replaced_nor_led_elsewhere() {
+    let sandbox = project("", CARD);
+    sandbox.write("conf/a.toml", "[limits]\ntool = \"9s\"\n");
+    sandbox.write("conf/b.toml", "[limits]\ntool = \"9s\"\n");
+    sandbox.write("cards/a.src", CARD);
+    let link = |to: &str, name: &str| {
+        std::fs::remove_file(sandbox.path(name)).expect("removed");
+        std::os::unix::fs::symlink(to, sandbox.path(name)).expect("linked");
+    };
+    link("conf/a.toml", "tenure.toml");
+    link("cards/a.src", "a.md");
+    let tries = "#!/bin/sh\nfor link in a.md tenure.toml; do cp $link copy; mv -f copy $link; rm -f $link; echo x >> $link; done\necho '{}'\n";
+    sandbox.write("hooks/try.sh", tries);
+    executable(&sandbox, "hooks/try.sh");
+    sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+    for without_namespaces in [false, true] {
+        let ran = match without_namespaces {
+            true => sandbox.run_without_namespaces(&["run", "a.md", "-m", "hi"]),
+            false => sandbox.run(&["run", "a.md", "-m", "hi"]),
+        };
+        let ran = ran.exits(0);
+        assert_eq!(sandbox.read("a.md"), CARD, "{ran}");
+        for (name, to) in [("a.md", "cards/a.src"), ("tenure.toml", "conf/a.toml")] {
+            let leads = std::fs::read_link(sandbox.path(name));
+            assert_eq!(leads.expect(name).to_string_lossy(), to, "{ran}");
+        }
+    }
+    // What it leads to is the same, and is elsewhere.
+    link("conf/b.toml", "tenure.toml");
+    sandbox.run(&["run", "a.md", "-m", "hi"]).exits(4).says("a link to conf/b.toml");
+    link("conf/a.toml", "tenure.toml");
+    sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
+}
+
+#[test]
+fn the_tools_for_files_leave_alone_what_guards_and_what_is_hidden() {
+    let card = "---\nmodel: script:a.json\nshell: true\nhooks:\n  - { on: wrap_tool_call, run: guard.py:check }\n---\nx {{file:rules.md}}\n";
+    let guard = "async def check(ctx, next):\n    return await next()\n";
+    let kept = ["a.md", "guard.py", "rules.md", "a.json"];
+    let mut calls: Vec<_> = kept
+        .map(|file| serde_json::json!({ "call": "write_text_file", "with": { "path": file, "content": "x" } }))
+        .to_vec();
+    calls.push(
+        serde_json::json!({ "call": "read_text_file", "with": { "path": ".tenure/tenure.db" } }),
+    );
+    calls.push("{result}".into());
+    let answers = serde_json::Value::from(calls).to_string();
+    let sandbox = Sandbox::with(&[
+        ("a.md", card),
+        ("guard.py", guard),
+        ("rules.md", "Delete nothing.\n"),
+        ("a.json", &answers),
+        ("tenure.toml", ""),
+    ]);
+    let before = kept.map(|file| sandbox.read(file));
+    let ran = sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(0);
+    assert_eq!(kept.map(|file| sandbox.read(file)), before, "{ran}");
+    assert!(ran.stdout.contains("is kept from models"), "{ran}");
+}
+
 #[test]
 fn a_grant_is_part_of_what_is_trusted() {
     let sandbox = project("[sandbox]\npreset = \"full\"\n", CARD);
@@ -93,10 +213,63 @@ fn to_confine_less_is_a_change_of_what_was_trusted() {
 }
 
 #[test]
+fn what_confines_less_is_told_first_and_in_words() {
+    let card =
+        CARD.replace("try.sh] }", "try.sh], sandbox: { preset: read-only, network: false } }");
+    let card = card.replace(
+        "hooks:",
+        "mcp_connect:\n  - { target: cat, name: cat, sandbox: { network: false } }\nhooks:",
+    );
+    let config = "[sandbox]\nnetwork = false\nprocesses = 20\n\n[limits]\ntool = \"9s\"\n";
+    let weaker = [
+        (
+            "tenure.toml",
+            config.replace("network = false\n", ""),
+            "every agent, by tenure.toml: sandbox: no network",
+        ),
+        (
+            "tenure.toml",
+            config.replace("processes = 20\n", ""),
+            "every agent, by tenure.toml: sandbox: at most 20 processes",
+        ),
+        (
+            "a.md",
+            card.replace(", sandbox: { network: false } }\nhooks", " }\nhooks"),
+            "tool server cat: cat: sandbox: no network",
+        ),
+        (
+            "a.md",
+            card.replace("preset: read-only, ", ""),
+            "a in a.md: hook before_agent ./hooks/try.sh: sandbox: read-only, so it writes nothing",
+        ),
+        (
+            "a.md",
+            card.replace("read-only, network: false", "read-only"),
+            "a in a.md: hook before_agent ./hooks/try.sh: sandbox: no network",
+        ),
+    ];
+    for (file, after, gone) in weaker {
+        let sandbox = project(config, &card);
+        sandbox.run(&["trust", "review", "a.md"]).exits(0).prints("sandbox: no network");
+        sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+        assert_ne!(sandbox.read(file), after);
+        sandbox.write(file, &after);
+        let ran = sandbox.run(&["run", "a.md", "-m", "hi"]).exits(4);
+        let lines = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(lines.contains(&format!("what is different: GONE guards {gone}")), "{gone}\n{ran}");
+    }
+}
+
+#[test]
 fn a_hook_may_have_less_than_the_project_and_explain_says_so() {
     let card = CARD.replace("try.sh] }", "try.sh], sandbox: read-only }");
     let sandbox = project("", &card);
     sandbox.run(&["explain", "a.md"]).exits(0).prints("sandbox read-only");
+    let servers = "[sandbox]\nnetwork = false\nprocesses = 20\n[mcp.servers.cat]\ncommand = [\"cat\"]\nsandbox = { network = false }\n";
+    let explained = project(servers, &card.replace("hooks:", "servers: [cat]\nhooks:"));
+    let explained = explained.run(&["explain", "a.md"]).exits(0);
+    let explained = explained.prints("sandbox of every process: no network, at most 20 processes");
+    explained.prints("server cat: cat · sandbox no network");
     sandbox.run(&["run", "a.md", "-m", "hi", "--trust"]).exits(0);
     assert!(!sandbox.path("hooks/mark").exists(), "it writes nothing");
 }

@@ -111,6 +111,21 @@ impl Sandbox {
         Ran::of(child.wait_with_output().expect("it ends"))
     }
 
+    /// Runs the program where namespaces are refused: landlock alone confines what it starts.
+    pub(crate) fn run_without_namespaces(&self, args: &[&str]) -> Ran {
+        let [python, script] = self.without_namespaces();
+        let mut all = vec![&*script, env!("CARGO_BIN_EXE_tenure")];
+        all.extend(args);
+        Ran::of(self.other(&python, &all).output().expect(PYTHON))
+    }
+
+    /// What stands before a program so that namespaces are refused to it.
+    pub(crate) fn without_namespaces(&self) -> [String; 2] {
+        let script = self.home().join("no_namespaces.py");
+        std::fs::write(&script, include_str!("no_namespaces.py")).expect("the script");
+        ["python3".to_owned(), script.to_string_lossy().into_owned()]
+    }
+
     /// Runs the program on a pseudo-terminal. `talk` is pairs of what to wait for and what to type
     /// then; `^C` and `^D` are those keys, and `$ …` is a shell command that is run instead.
     pub(crate) fn on_terminal(&self, args: &[&str], talk: &[(&str, &str)]) -> Ran {

@@ -179,3 +179,51 @@ fn the_workflow_template_runs_as_it_was_written() {
     sandbox.run(&["check", "workflow", "--deny-warnings"]).exits(0);
     sandbox.run(&["explain", "workflow"]).exits(0).prints("${approved} == True");
 }
+
+#[test]
+fn what_a_hook_that_a_lifecycle_tool_uses_would_run_and_reach_is_part_of_what_is_trusted() {
+    let tools = "lifecycle_tools:\n\
+        - { trigger: after_agent, agent: null, use: notify, with: { command: [sh, notify.sh], env: { MODE: \"${SECRET_MODE:x}\" } } }\n\
+        - { trigger: after_agent, agent: null, name: post, use: notify, with: { url: \"https://x.example/hook\", unsigned: true } }\n";
+    let sandbox = story(&[("tools.yaml", tools)]);
+    sandbox.write("notify.sh", "cat > /dev/null\n");
+    let review = |sandbox: &Sandbox| {
+        let mut command = sandbox.command(&["trust", "review", "workflows/story"]);
+        let output = command.env("SECRET_MODE", "hush").env("COLUMNS", "300").output();
+        crate::support::Ran::of(output.expect("it starts")).exits(0)
+    };
+    let ran = review(&sandbox);
+    for part in [
+        "command               sh notify.sh",
+        "file of a command     notify.sh",
+        "address of a hook     notify: requests go to https://x.example/hook",
+        "MODE=${SECRET_MODE:x}: commands of the hook notify get it",
+        "lifecycle tool after_agent use notify (with command [\"sh\",\"notify.sh\"], with env)",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{ran}");
+    }
+    assert!(!ran.stdout.contains("hush"), "{ran}");
+    sandbox.run(&["trust", "accept", "workflows/story"]).exits(0);
+    let other = tools.replace("x.example", "y.example");
+    sandbox.write("workflows/story/tools.yaml", &other);
+    sandbox.run(&["trust", "status", "workflows/story"]).exits(4);
+    review(&sandbox).prints("requests go to https://y.example/hook").prints("GONE");
+    sandbox.write("workflows/story/tools.yaml", tools);
+    sandbox.run(&["trust", "status", "workflows/story"]).exits(0);
+    sandbox.write("notify.sh", "rm -rf .\n");
+    sandbox.run(&["trust", "status", "workflows/story"]).exits(4);
+}
+
+#[test]
+fn the_files_of_a_workflow_are_part_of_what_is_trusted() {
+    let sandbox = story(&[]);
+    sandbox.run(&["trust", "accept", "workflows/story"]).exits(0);
+    sandbox.run(&["run", "workflows/story", "-q"]).exits(0);
+    for (file, text) in [("agents.yaml", AGENTS), ("handoffs.yaml", HANDOFFS)] {
+        let file = format!("workflows/story/{file}");
+        sandbox.write(&file, &format!("{text}# another\n"));
+        let ran = sandbox.run(&["run", "workflows/story"]).exits(4);
+        assert!(ran.stderr.contains("instruction") && ran.stderr.contains(&file), "{ran}");
+        sandbox.write(&file, text);
+    }
+}

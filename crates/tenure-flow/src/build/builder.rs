@@ -160,8 +160,13 @@ impl WorkflowBuilder {
 fn guarding(loaded: &LoadedWorkflow) -> Vec<PathBuf> {
     let root = &loaded.cards.project.root;
     let runs = trust_items(loaded).items.into_iter().filter(|item| {
-        use ItemKind::{CommandFile, Importable, Python, Venv};
-        matches!(item.kind, Python | Importable | CommandFile | Venv)
+        use ItemKind::{CommandFile, Data, Importable, Instruction, Python, Venv};
+        match item.kind {
+            Python | Importable | CommandFile | Venv | Instruction => true,
+            // What is only read is known by its contents.
+            Data => item.sha256.is_some(),
+            _ => false,
+        }
     });
     let mut files: Vec<PathBuf> = runs.map(|item| root.join(item.what)).collect();
     let mut workflows = vec![loaded];

@@ -5,7 +5,8 @@ use crate::file::{LoadedWorkflow, ToolType, WorkflowFile};
 use crate::lifecycle::{LifecycleTool, Run};
 use crate::route::Routing;
 use crate::variables::Source;
-use tenure_cards::trust::{Collector, Guards, Inventory, inventory_with};
+use std::path::Path;
+use tenure_cards::trust::{Collector, Guards, Inventory, UsedHook, inventory_with};
 
 /// Everything that a workflow would execute, let its models execute, read or reach: of its agents,
 /// its lifecycle tools, its tools, its hooks and its variables, with the contents of files as
@@ -20,12 +21,19 @@ fn collect(loaded: &LoadedWorkflow, found: &mut Collector<'_>) {
     let name = &file.name;
     let folder = loaded.cards.project.relative(&file.dir);
     found.guards(format!("workflow {name} in {folder}"), guards(file));
+    for (path, source) in &file.sources {
+        found.instruction(path, source.text(), name);
+    }
     for tool in &file.lifecycle {
         let used = format!("{name}: {}", described(tool));
         match &tool.run {
             Run::Python(function) => found.python(function, &used),
             Run::Command { argv, dir } => found.program(argv, dir, &tool.writes, &used),
-            Run::Use { name, with } => found.uses(name, &with.to_string(), &used),
+            Run::Use { .. } => {
+                if let Some(hook) = used_hook(tool, &loaded.cards.project.root) {
+                    found.uses(&hook, &used);
+                }
+            }
             Run::Platform => {}
         }
     }
@@ -94,7 +102,7 @@ fn guards(file: &WorkflowFile) -> Guards {
     let orchestrator = &file.orchestrator;
     guards.hooks(&orchestrator.hooks, &orchestrator.source);
     for tool in &file.lifecycle {
-        let mut said = format!("{} {}:{}", described(tool), tool.file, tool.function);
+        let mut said = format!("{} {}", described(tool), runs(tool));
         let timeout = tool.timeout.map(|limit| limit.to_string()).unwrap_or_default();
         for (name, value) in [
             ("timeout", timeout),
@@ -125,6 +133,23 @@ fn guards(file: &WorkflowFile) -> Guards {
         }
     }
     guards
+}
+
+/// What a lifecycle tool runs, with all of its options.
+fn runs(tool: &LifecycleTool) -> String {
+    match used_hook(tool, Path::new("")) {
+        Some(hook) => hook.described(),
+        None => tool.runs(),
+    }
+}
+
+/// The hook that a lifecycle tool of a file uses. Its paths start from the project, as they do when it is made.
+fn used_hook<'a>(tool: &'a LifecycleTool, root: &'a Path) -> Option<UsedHook<'a>> {
+    let (Run::Use { name, with, places }, Some((source, span))) = (&tool.run, &tool.place) else {
+        return None;
+    };
+    let span = places.whole().map_or(*span, |options| span.to(options));
+    Some(UsedHook::new(name, with, places, (source, span), root))
 }
 
 fn nonzero(number: i64) -> String {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tenure_cards::diagnostic::Code;
 use tenure_cards::embed::{SpecScope, Use, list_words, nearest, present};
-use tenure_cards::hook::On;
+use tenure_cards::hook::{On, Places};
 use tenure_cards::source::{Node, Span, Value};
 use tenure_core::hook::{Limit, Policy};
 
@@ -297,9 +297,9 @@ fn ran(place: &Node, scope: &mut SpecScope<'_, '_>) -> Option<Runs> {
 
 fn used(node: &Node, place: &Node, scope: &mut SpecScope<'_, '_>) -> Option<Runs> {
     let name = scope.reader.words_of("use", place)?.trim().to_owned();
-    let with = match scope.reader.mapping(node, "with") {
-        Some(with) => scope.reader.settings(with),
-        None => json!({}),
+    let (with, places) = match scope.reader.mapping(node, "with") {
+        Some(with) => (scope.reader.settings(with), Places::of(with)),
+        None => (json!({}), Places::default()),
     };
     let known = scope.registered.is_none_or(|registered| registered.contains(&name))
         || tenure_cards::embed::is_ready_made(&name);
@@ -313,6 +313,6 @@ fn used(node: &Node, place: &Node, scope: &mut SpecScope<'_, '_>) -> Option<Runs
         let message = format!("nothing is registered as `{name}`");
         scope.reader.problem_help(Code::UnknownUse, place.span, message, help);
     }
-    let run = known.then(|| Run::Use { name: name.clone(), with });
+    let run = known.then(|| Run::Use { name: name.clone(), with, places });
     Some(Runs { function: name.clone(), name, span: place.span, file: String::new(), run })
 }

@@ -136,7 +136,7 @@ fn registration(
             work(Work::Command(own.named(name.clone())))
         }
         Run::Platform => work(Work::Platform(Line::new(name.clone(), clock))),
-        Run::Use { name, with } => {
+        Run::Use { name, with, .. } => {
             let registered = hosts.catalog.hook(name, with);
             registered.map_err(|why| problem(tool, Code::UnknownUse, why))?
         }
@@ -205,6 +205,7 @@ mod tests {
     use crate::route::RoundRobin;
     use serde_json::json;
     use std::sync::Mutex;
+    use tenure_cards::hook::Places;
     use tenure_core::agent::Agent;
     use tenure_core::ask::{Answer, PendingAsk};
     use tenure_core::hook::hook;
@@ -292,7 +293,8 @@ mod tests {
         };
         let catalog = HookCatalog::new().register("tell", tell);
         let tool = |trigger: Trigger| {
-            let run = Run::Use { name: "tell".to_owned(), with: json!({}) };
+            let (name, places) = ("tell".to_owned(), Places::default());
+            let run = Run::Use { name, with: json!({}), places };
             let mut tool = LifecycleTool::new(trigger, trigger.as_str(), run);
             tool.agent = Some(USER.into());
             tool

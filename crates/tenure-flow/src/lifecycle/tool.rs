@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use tenure_cards::hook::Places;
 use tenure_cards::source::{Source, Span};
 use tenure_core::hook::{Limit, Origin, Point, Policy};
 use tenure_hosts::PythonFunction;
@@ -97,6 +98,8 @@ pub enum Run {
         name: String,
         /// What it is configured with; `{}` if the file does not say.
         with: Value,
+        /// Where each part of that is written.
+        places: Places,
     },
     /// The platform's own line at the begin of a chat, or at its end.
     Platform,

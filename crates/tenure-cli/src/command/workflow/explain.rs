@@ -1,6 +1,6 @@
 //! `tenure explain` of a workflow (G12): how speakers are chosen, and what is called when.
 
-use super::super::explain::{points, text as agent_text};
+use super::super::explain::{confinement_of, points, text as agent_text};
 use super::OpenedWorkflow;
 use crate::args::Explain;
 use crate::exit::{Exit, Stop};
@@ -25,6 +25,7 @@ pub(crate) fn explain(args: &Explain, path: &Path, point: Option<Point>) -> Resu
     if !opened.complain() {
         return Ok(Exit::Check);
     }
+    let confinement = confinement_of(&opened.loaded.cards.project.config.sandbox);
     let mut all = Vec::new();
     flatten(Workflow::builder(opened.loaded).inspect(), &mut all);
     if let Some(name) = &args.agent {
@@ -37,7 +38,8 @@ pub(crate) fn explain(args: &Explain, path: &Path, point: Option<Point>) -> Resu
         print_document(serde_json::to_value(&all)?)?;
     } else {
         let of_agent = args.agent.is_some();
-        let texts: Vec<_> = all.iter().map(|it| text(it, of_agent)).collect();
+        let texts = all.iter().map(|it| text(it, of_agent));
+        let texts: Vec<_> = confinement.into_iter().chain(texts).collect();
         super::super::say(&texts.join("\n"))?;
     }
     Ok(Exit::Ok)
