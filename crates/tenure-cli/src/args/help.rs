@@ -117,7 +117,7 @@ Examples:
   tenure trust                         is this project trusted?
   tenure trust review agents/          what would it execute?
   tenure trust accept agents/
-  tenure trust accept agents/ --fingerprint 5be1c0d2
+  tenure trust accept agents/ --fingerprint 5be1c0d2f3a4b5c6d7e8f9a0b1c2d3e4
   tenure trust revoke agents/
 
 Trust is given to exact contents: when a hook, a command or a tool changes, you are asked again.

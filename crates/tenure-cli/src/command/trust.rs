@@ -3,7 +3,7 @@
 use super::whole::Whole;
 use crate::args::{Accept, Place, Trust, TrustAction};
 use crate::exit::{Exit, Stop};
-use crate::person::ensure_person;
+use crate::person::{ensure_person, is_beneath_tenure};
 use crate::terminal::size::width;
 use crate::terminal::style::{DIM, GOOD, WARN, paint};
 use crate::terminal::text::{clean_line, for_shell, plural};
@@ -11,6 +11,7 @@ use crate::trust::{
     FINGERPRINT_DIGITS, Item, Standing, Store, changes, fingerprint, listing, short_fingerprint,
 };
 use anyhow::Result;
+use std::path::Path;
 
 pub(super) fn run(args: Trust) -> Result<Exit> {
     match args.action {
@@ -29,6 +30,12 @@ fn verdict(standing: &Standing, items: &[Item]) -> String {
             format!("{} it executes nothing", paint(GOOD, "needs no trust:"))
         }
         Standing::Trusted => paint(GOOD, "trusted"),
+        Standing::Unknown if is_beneath_tenure() => {
+            format!(
+                "{} as far as this process sees, which Tenure started",
+                paint(WARN, "not trusted")
+            )
+        }
         Standing::Unknown => paint(WARN, "not trusted"),
         Standing::Changed(list) => {
             let news = plural(list.len(), "difference");
@@ -68,7 +75,10 @@ fn review(place: &Place) -> Result<Exit> {
     if let Standing::Changed(list) = &standing {
         super::say(&format!("  what is different:\n{}", changes(list).whole(width())))?;
     }
-    super::say(&format!("  it would execute:\n{}", listing(&items).whole(width())))?;
+    super::say(&format!(
+        "  what it would run, reach and be kept by:\n{}",
+        listing(&items).whole(width())
+    ))?;
     let short = short_fingerprint(&items);
     super::say(&format!("  fingerprint {short}"))?;
     if standing != Standing::Trusted {
@@ -115,9 +125,22 @@ fn accept(args: &Accept) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Opens the trust store. Where it is kept from this process nothing can be said of it.
+fn opened(root: &Path) -> Result<Store> {
+    match Store::open(root) {
+        Ok(store) if store.is_there() || !is_beneath_tenure() => Ok(store),
+        Err(error) if !is_beneath_tenure() => Err(error),
+        _ => Err(Stop::untrusted(
+            "the trust records cannot be seen from here: Tenure started this process; nothing was revoked; do it \
+             yourself, in a terminal that no agent, hook or tool opened",
+        )
+        .into()),
+    }
+}
+
 fn revoke(place: &Place) -> Result<Exit> {
     let root = tenure_cards::project::Project::find(&place.path).root;
-    let mut store = Store::open(&root)?;
+    let mut store = opened(&root)?;
     let said = if store.revoke(&root)? {
         format!("forgot {}", root.display())
     } else {

@@ -160,6 +160,11 @@ impl Store {
         &self.path
     }
 
+    /// Whether anything was ever written to it, as far as this process sees.
+    pub(crate) fn is_there(&self) -> bool {
+        self.path.exists()
+    }
+
     /// The projects that were accepted, by root.
     pub(crate) fn projects(&self) -> &BTreeMap<String, Accepted> {
         &self.projects

@@ -92,6 +92,21 @@ fn an_agent_trusts_nothing() {
 }
 
 #[test]
+fn an_agent_that_cannot_see_the_trust_records_revokes_nothing_and_is_told_so() {
+    let sandbox = Sandbox::with(&[("other/a.md", AGENT), ("other/agent.json", "[]")]);
+    sandbox.run(&["trust", "accept", "other"]).exits(0);
+    let data = sandbox.home().join("data");
+    for before in ["", "env -i "] {
+        let home = format!("{before}XDG_DATA_HOME={} {TENURE}", data.display());
+        let ran = by_agent(&sandbox, &format!("{home} trust revoke other"));
+        assert!(ran.stdout.contains("the trust records cannot be seen from here"), "{ran}");
+        assert!(ran.stdout.contains("exit code 4"), "{ran}");
+    }
+    sandbox.run(&["trust", "status", "other"]).exits(0);
+    sandbox.run(&["trust", "revoke", "other"]).exits(0).prints("forgot");
+}
+
+#[test]
 fn an_answer_is_signed_by_the_user_of_the_system_and_a_name_stands_beside_it() {
     let (sandbox, ask) = waiting();
     let user = user();
