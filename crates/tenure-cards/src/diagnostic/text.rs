@@ -14,9 +14,8 @@ pub enum Color {
     Never,
 }
 
-/// Characters of a line shown before and behind the marked place.
-const BEFORE: usize = 50;
-const BEHIND: usize = 50;
+/// The most characters of a line that are shown before the marked place, of it, and behind it.
+const MOST_SHOWN: usize = 50;
 /// Wide enough that the renderer never cuts a window itself.
 const WIDTH: usize = 400;
 
@@ -24,12 +23,17 @@ impl Report {
     /// Every diagnostic with its excerpt and remedy, a blank line between them, ended by a line
     /// break; an empty report gives empty text. What comes from cards is escaped.
     pub fn render_text(&self, color: Color) -> String {
+        self.render_text_within(color, usize::MAX)
+    }
+
+    /// The same with messages and remedies broken into lines of at most so many columns.
+    pub fn render_text_within(&self, color: Color, columns: usize) -> String {
         let mut text = String::new();
         for diagnostic in self {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&diagnostic.render_text(color));
+            text.push_str(&diagnostic.rendered(color, columns));
         }
         text
     }
@@ -38,6 +42,10 @@ impl Report {
 impl Diagnostic {
     /// This diagnostic alone, ended by a line break.
     pub fn render_text(&self, color: Color) -> String {
+        self.rendered(color, usize::MAX)
+    }
+
+    fn rendered(&self, color: Color, columns: usize) -> String {
         let renderer = match color {
             Color::Always => Renderer::styled(),
             Color::Never => Renderer::plain(),
@@ -47,11 +55,15 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(printable(&self.message)).id(self.code.as_str());
+        let head = self.severity.as_str().len() + self.code.as_str().len() + 4;
+        let message = broken(&printable(&self.message), columns.saturating_sub(head));
+        let title = level.primary_title(message).id(self.code.as_str());
         let path = self.source.path().to_string_lossy();
         let path = printable(&path);
         let place = self.source.line_col(self.span.start as usize);
-        let window = Window::around(self);
+        // The number of the line and what sets it apart.
+        let gutter = place.line.to_string().len() + 3;
+        let window = Window::around(self, columns.saturating_sub(gutter));
         let mut group = Group::with_title(title);
         if window.text.is_empty() {
             let origin = Origin::path(path.as_ref()).line(place.line).char_column(place.column);
@@ -65,12 +77,13 @@ impl Diagnostic {
                 .annotation(annotation);
             group = group.element(snippet).element(Padding);
         }
-        let entry = self.entry.as_ref().map(|entry| format!("in {entry}"));
-        if let Some(entry) = &entry {
-            group = group.element(Level::NOTE.message(printable(entry)));
+        let room = columns.saturating_sub(gutter + 6);
+        let below = |text: &str| broken(&printable(text), room);
+        if let Some(entry) = &self.entry {
+            group = group.element(Level::NOTE.message(below(&format!("in {entry}"))));
         }
         if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(printable(help)));
+            group = group.element(Level::HELP.message(below(help)));
         }
         let mut text = renderer.render(&[group]);
         text.push('\n');
@@ -90,6 +103,27 @@ impl Diagnostic {
     }
 }
 
+/// A text in lines of at most so many characters, broken between words.
+fn broken(text: &str, most: usize) -> String {
+    let mut lines = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        let is_first = lines.is_empty();
+        if !is_first && used + 1 + length > most {
+            lines.push('\n');
+            used = length;
+        } else {
+            if !is_first {
+                lines.push(' ');
+            }
+            used += usize::from(!is_first) + length;
+        }
+        lines.push_str(word);
+    }
+    lines
+}
+
 /// The piece of the first line that is shown, and the marked range in it.
 struct Window {
     text: String,
@@ -97,7 +131,7 @@ struct Window {
 }
 
 impl Window {
-    fn around(diagnostic: &Diagnostic) -> Self {
+    fn around(diagnostic: &Diagnostic, room: usize) -> Self {
         let source = &diagnostic.source;
         let line = source.line_span(source.line_col(diagnostic.span.start as usize).line).range();
         let line_text = &source.text()[line.clone()];
@@ -111,8 +145,13 @@ impl Window {
         };
         let (start, end) = (place(diagnostic.span.start), place(diagnostic.span.end));
         let end = end.max(start);
-        let from = back(line_text, start, BEFORE).max(bom);
-        let to = forth(line_text, end.min(forth(line_text, start, BEHIND)), BEHIND);
+        // A line that fits is shown whole; of another each of the three parts has its share.
+        let most = match line_text.chars().count() <= room.min(3 * MOST_SHOWN) {
+            true => line_text.len(),
+            false => MOST_SHOWN.min(room.saturating_sub(2) / 3).max(1),
+        };
+        let from = back(line_text, start, most).max(bom);
+        let to = forth(line_text, end.min(forth(line_text, start, most)), most);
         let end = end.min(to);
         let (head, tail) =
             (if from > bom { "…" } else { "" }, if to < line_text.len() { "…" } else { "" });
@@ -160,6 +199,24 @@ error[T0114]: `name` is given twice
   = help: remove one of them
 ";
         assert_eq!(found.render_text(Color::Never), expected);
+    }
+
+    #[test]
+    fn long_messages_and_remedies_are_broken_into_lines() {
+        let source = Arc::new(Source::new("cards/a.md", "name: a\n"));
+        let found = Diagnostic::new(
+            Code::DuplicateKey,
+            &source,
+            Span::new(0, 4),
+            "a message that is longer than the terminal",
+        );
+        let mut report = Report::new();
+        report.push(found.help("a remedy that is longer than that, too"));
+        let text = report.render_text_within(Color::Never, 36);
+        assert!(text.lines().all(|line| line.chars().count() <= 36), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("a message that is longer than the terminal"), "{text}");
+        assert!(words.contains("help: a remedy that is longer than that, too"), "{text}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::whole::Whole;
 use crate::args::{Check, ReportFormat};
 use crate::exit::Exit;
 use crate::terminal::sink::{print_document, print_json};
+use crate::terminal::size::columns;
 use anstream::AutoStream;
 use anyhow::Result;
 
@@ -14,7 +15,7 @@ pub(super) fn run(args: &Check) -> Result<Exit> {
     match args.format {
         ReportFormat::Text => {
             let color = color_of(AutoStream::choice(&std::io::stdout()));
-            let mut text = report.render_text(color);
+            let mut text = report.render_text_within(color, columns().unwrap_or(usize::MAX));
             if !text.is_empty() {
                 text.push('\n');
             }

@@ -1,10 +1,11 @@
 //! `tenure doctor --sandbox`: each rule of confinement, tried.
 
-use super::doctor::Findings;
+use super::findings::Findings;
 use anyhow::{Context as _, Result};
 use std::net::TcpListener;
 use std::path::Path;
 use tenure_cards::sandbox::hidden_places;
+use tenure_hosts::Abilities;
 use tenure_process::{Command, Confinement, Environment, Network};
 use tokio_util::task::TaskTracker;
 
@@ -15,76 +16,132 @@ enum Expected {
     Refused,
 }
 
-/// The rules, each with a line that keeps or breaks it. The folder is a project's.
-const RULES: &[(&str, &str, Expected)] = &[
-    ("a hook writes a mark beside itself", "echo x > hooks/mark", Expected::Works),
-    ("a process has a temporary folder", "echo x > \"$TMPDIR/x\"", Expected::Works),
-    ("tenure.toml cannot be written", "echo x > tenure.toml", Expected::Refused),
-    ("tenure.toml cannot be replaced", "mv hooks/free tenure.toml", Expected::Refused),
-    ("a hook cannot be written", "echo x > hooks/guard.py", Expected::Refused),
-    ("the folder of a hook cannot be renamed", "mv hooks aside", Expected::Refused),
-    (".git/hooks cannot be written", "echo x > .git/hooks/pre-commit", Expected::Refused),
-    (".tenure cannot be read", "cat .tenure/tenure.db", Expected::Refused),
-    (".tenure cannot be moved", "mv .tenure aside", Expected::Refused),
-    ("your home cannot be written", "echo x > \"$HOME/.tenure-doctor\"", Expected::Refused),
-    ("the system cannot be written", "touch /etc/hosts", Expected::Refused),
-    ("no privilege can be gained", "grep -q 'NoNewPrivs:.1' /proc/self/status", Expected::Works),
-    ("calls of the system are filtered", "grep -q 'Seccomp:.2' /proc/self/status", Expected::Works),
-    ("nothing can be mounted", "mkdir m && mount -t tmpfs none m", Expected::Refused),
-    (
-        "no other process can be signalled",
-        "kill -0 $(cut -d' ' -f4 /proc/$$/stat)",
-        Expected::Refused,
-    ),
-];
+/// What keeps a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeper {
+    /// Mount namespaces, or landlock where there are none.
+    Files,
+    /// Mount namespaces alone.
+    Mounts,
+    /// Landlock of Linux 6.12 or later alone.
+    Scopes,
+    /// Filters of calls.
+    Calls,
+    /// Filters of calls, or a namespace of the network.
+    Network,
+    /// Any Linux.
+    Kernel,
+}
 
-/// Tries every rule in a folder of its own, and says which hold.
+impl Keeper {
+    /// Why this kernel does not keep the rule; none, if it should.
+    fn missing(self, kernel: Abilities) -> Option<&'static str> {
+        let Abilities { mounts, network, landlock, seccomp } = kernel;
+        match self {
+            Self::Files if !mounts && !landlock => {
+                Some("there are neither mount namespaces nor landlock for you here")
+            }
+            Self::Mounts if !mounts => Some(
+                "without mount namespaces nothing new can be written in a folder that holds a card, a hook or a tool; \
+                 write into a folder of its own",
+            ),
+            Self::Scopes => Some("this takes landlock of Linux 6.12 or later"),
+            Self::Calls if !seccomp => Some("there is no seccomp here"),
+            Self::Network if !seccomp && !network => {
+                Some("there is neither seccomp nor a namespace of the network here")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The rules, each with a line that keeps or breaks it. The folder is a project's.
+const RULES: &[(&str, &str, Expected, Keeper)] = {
+    use Expected::{Refused, Works};
+    use Keeper::{Calls, Files, Kernel, Mounts, Scopes};
+    &[
+        ("a hook can write a mark beside itself", "echo x > hooks/mark", Works, Mounts),
+        ("a process can write a folder of its own", "echo x > data/mark", Works, Files),
+        ("a process has a temporary folder", "echo x > \"$TMPDIR/x\"", Works, Files),
+        ("tenure.toml cannot be written", "echo x > tenure.toml", Refused, Files),
+        ("tenure.toml cannot be replaced", "mv hooks/free tenure.toml", Refused, Files),
+        ("a hook cannot be written", "echo x > hooks/guard.py", Refused, Files),
+        ("the folder of a hook cannot be renamed", "mv hooks aside", Refused, Files),
+        (".git/hooks cannot be written", "echo x > .git/hooks/pre-commit", Refused, Files),
+        (".tenure cannot be read", "cat .tenure/tenure.db", Refused, Files),
+        (".tenure cannot be moved", "mv .tenure aside", Refused, Files),
+        ("your home cannot be written", "echo x > \"$HOME/.tenure-doctor\"", Refused, Files),
+        ("the system cannot be written", ": >> /etc/hosts", Refused, Files),
+        ("no privilege can be gained", "grep -q 'NoNewPrivs:.1' /proc/self/status", Works, Kernel),
+        (
+            "calls of the system are filtered",
+            "grep -q 'Seccomp:.2' /proc/self/status",
+            Works,
+            Calls,
+        ),
+        ("nothing can be mounted", "mkdir data/m && mount -t tmpfs none data/m", Refused, Calls),
+        (
+            "no other process can be signalled",
+            "kill -0 $(cut -d' ' -f4 /proc/$$/stat)",
+            Refused,
+            Scopes,
+        ),
+    ]
+};
+
+/// Tries every rule in a folder of its own, and says which of them this kernel holds.
 pub(super) fn prove(found: &mut Findings) -> Result<()> {
+    let Some(kernel) = tenure_hosts::abilities() else { return Ok(()) };
     let folder = tempfile::tempdir().context("no folder to try rules in")?;
     let root = folder.path().canonicalize()?;
-    for file in
-        ["tenure.toml", "hooks/guard.py", "hooks/free", ".git/hooks/old", ".tenure/tenure.db"]
-    {
+    for file in [
+        "tenure.toml",
+        "hooks/guard.py",
+        "hooks/free",
+        "data/free",
+        ".git/hooks/old",
+        ".tenure/tenure.db",
+    ] {
         let file = root.join(file);
         std::fs::create_dir_all(file.parent().unwrap_or(&root))?;
         std::fs::write(file, "as it was\n")?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let rules = rules(&root);
-    for (rule, line, expected) in RULES {
-        let (is, why) = runtime.block_on(tried(line, &root, rules.clone()));
-        tell(found, rule, is == Some(*expected), &why);
+    let mut prove = |rule: &str, line: &str, expected, keeper: Keeper, rules: Confinement| {
+        let (is, said) = runtime.block_on(tried(line, &root, rules));
+        match (is == Some(expected), keeper.missing(kernel)) {
+            (true, _) => found.good(&format!("held: {rule}")),
+            (false, Some(why)) => found.warn(&format!("not held by this kernel: {rule}"), why),
+            (false, None) => found.bad(&format!("not held: {rule}"), &said),
+        }
+    };
+    for (rule, line, expected, keeper) in RULES {
+        prove(rule, line, *expected, *keeper, rules.clone());
     }
     for place in hidden_places() {
-        let shown = place.display().to_string().replace('\'', r"'\''");
-        let line = match place.is_dir() {
-            true => format!("test -n \"$(ls -A '{shown}')\""),
-            false => format!("test -s '{shown}'"),
-        };
-        let (is, why) = runtime.block_on(tried(&line, &root, rules.clone()));
         let rule = format!("{} cannot be read", place.display());
-        tell(found, &rule, is == Some(Expected::Refused), &why);
+        prove(&rule, &reading(&place), Expected::Refused, Keeper::Files, rules.clone());
     }
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
     let line = format!("bash -c '{line}'");
-    for (rule, network, expected) in [
-        ("hooks and tools have your network", Network::Users, Expected::Works),
-        ("a model's shell has no network", Network::None, Expected::Refused),
+    for (rule, network, expected, keeper) in [
+        ("hooks and tools have your network", Network::Users, Expected::Works, Keeper::Kernel),
+        ("a model's shell has no network", Network::None, Expected::Refused, Keeper::Network),
     ] {
-        let rules = Confinement { network, ..rules.clone() };
-        let (is, why) = runtime.block_on(tried(&line, &root, rules));
-        tell(found, rule, is == Some(expected), &why);
+        prove(rule, &line, expected, keeper, Confinement { network, ..rules.clone() });
     }
     Ok(())
 }
 
-fn tell(found: &mut Findings, rule: &str, holds: bool, why: &str) {
-    if holds {
-        found.good(rule);
-    } else {
-        found.bad(&format!("not so: {rule}"), why);
-    }
+/// A line that succeeds if it reads any of the first files of a place. Their names may be seen.
+fn reading(place: &Path) -> String {
+    let place = place.display().to_string().replace('\'', r"'\''");
+    format!(
+        "test \"$(find '{place}' -type f 2>/dev/null | head -n 50 | \
+         while IFS= read -r file; do head -c1 \"$file\" 2>/dev/null; done | wc -c)\" -gt 0"
+    )
 }
 
 fn rules(root: &Path) -> Confinement {

@@ -1,18 +1,18 @@
 //! `tenure doctor`.
 
+use super::findings::Findings;
 use super::project::user_config_path;
 use super::whole::Whole;
 use crate::args::Doctor;
 use crate::exit::Exit;
-use crate::terminal::style::{BAD, BOLD, DIM, GOOD, WARN, paint};
-use crate::terminal::text::{clean_line, for_shell, plural};
+use crate::terminal::style::{GOOD, paint};
+use crate::terminal::text::{for_shell, plural};
 use crate::trust::{Item, Standing, Store};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tenure_cards::diagnostic::Diagnostic;
-use tenure_cards::project::Project;
 use tenure_cards::server::{Reach, Server};
 use tenure_cards::team::Explanation;
 use tenure_cards::trust::{ItemKind, own_interpreter};
@@ -20,51 +20,17 @@ use tenure_cards::{Code, UserConfig};
 use tenure_hosts::{Abilities, Interpreter};
 use tenure_models::provider::KeySource;
 
-/// What was found, line by line.
-#[derive(Default)]
-pub(super) struct Findings {
-    text: String,
-    problems: usize,
-    warnings: usize,
-}
-
-impl Findings {
-    pub(super) fn good(&mut self, what: &str) {
-        self.text.push_str(&format!("  {} {}\n", paint(GOOD, "✓"), clean_line(what)));
-    }
-
-    fn warn(&mut self, what: &str, remedy: &str) {
-        self.warnings += 1;
-        self.add(&paint(WARN, "!"), what, remedy);
-    }
-
-    pub(super) fn bad(&mut self, what: &str, remedy: &str) {
-        self.problems += 1;
-        self.add(&paint(BAD, "✗"), what, remedy);
-    }
-
-    fn add(&mut self, mark: &str, what: &str, remedy: &str) {
-        self.text.push_str(&format!("  {mark} {}\n", clean_line(what)));
-        if !remedy.is_empty() {
-            self.text.push_str(&format!("    {}\n", paint(DIM, clean_line(remedy))));
-        }
-    }
-
-    fn note(&mut self, what: &str) {
-        self.text.push_str(&format!("    {}\n", paint(DIM, clean_line(what))));
-    }
-
-    fn head(&mut self, title: &str) {
-        self.text.push_str(&format!("{}\n", paint(BOLD, title)));
-    }
-}
-
 pub(super) fn run(args: &Doctor) -> Result<Exit> {
     let mut found = Findings::default();
     found.head("Program");
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     found.good(&format!("tenure {} ({os} {arch})", env!("CARGO_PKG_VERSION")));
-    let store = trust_store(&Project::find(&args.path).root, &mut found);
+    let whole = match args.sandbox {
+        true => None,
+        false => Some(Whole::at(&args.path)?.inspected()),
+    };
+    let whole = whole.filter(|whole| !is_nothing(whole));
+    let store = trust_store(whole.as_ref().map(Whole::root), &mut found);
     temporary_folder(&mut found);
     user_config(&mut found);
     found.head("Confinement");
@@ -73,8 +39,12 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
         super::confinement::prove(&mut found)?;
         return told(&found);
     }
-
-    let whole = Whole::at(&args.path)?.inspected();
+    let Some(whole) = whole else {
+        found.head("Project");
+        found.note("there is none here: no card, no workflow and no tenure.toml");
+        found.note("`tenure init` writes one");
+        return told(&found);
+    };
     found.head(&format!("Project {}", whole.root().display()));
     let place = for_shell(&args.path);
     files(&whole, &place, &mut found);
@@ -98,7 +68,7 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
 
 /// Prints what was found.
 fn told(found: &Findings) -> Result<Exit> {
-    let sum = match (found.problems, found.warnings) {
+    let sum = match (found.problems(), found.warnings()) {
         (0, 0) => paint(GOOD, "All is well."),
         (problems, warnings) => {
             let parts = [(problems, "problem"), (warnings, "warning")].into_iter();
@@ -107,12 +77,30 @@ fn told(found: &Findings) -> Result<Exit> {
             format!("{}.", parts.join(", "))
         }
     };
-    super::say(&format!("{}\n{sum}", found.text))?;
-    Ok(if found.problems > 0 { Exit::Failed } else { Exit::Ok })
+    super::say(&format!("{}\n{sum}", found.text()))?;
+    Ok(if found.problems() > 0 { Exit::Failed } else { Exit::Ok })
 }
 
-fn trust_store(root: &Path, found: &mut Findings) -> Option<Store> {
-    match Store::open(root) {
+/// Whether a path holds nothing of Tenure's, so that there is nothing to find fault with.
+fn is_nothing(whole: &Whole) -> bool {
+    has_no_agents(whole)
+        && whole.report().iter().all(|found| found.code == Code::NoCards)
+        && whole.loaded().all(|loaded| {
+            loaded.project.config_text.is_none() && loaded.project.fast_agent.is_none()
+        })
+}
+
+fn has_no_agents(whole: &Whole) -> bool {
+    whole.workflows.is_empty() && whole.loaded().all(|loaded| loaded.cards.is_empty())
+}
+
+/// The trust store, for the project at `root` if there is one.
+fn trust_store(root: Option<&Path>, found: &mut Findings) -> Option<Store> {
+    let store = match root {
+        Some(root) => Store::open(root),
+        None => Store::locate().and_then(Store::at),
+    };
+    match store {
         Ok(store) => {
             let projects = plural(store.projects().len(), "project");
             found.good(&format!("trust store {} ({projects})", store.path().display()));
@@ -148,7 +136,7 @@ fn confinement(found: &mut Findings) {
         }
         (false, true) => found.warn(
             "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written",
-            "allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
+            "write into a folder of its own, or allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
         ),
         (false, false) => found.warn(
             "files: processes of hooks, tools and servers can write whatever you can",
@@ -307,11 +295,9 @@ fn files(whole: &Whole, place: &str, found: &mut Findings) {
     let remedy = format!("see them with `tenure check {place}`");
     let report = whole.report();
     let sum = anstream::adapter::strip_str(&whole.summary(&report)).to_string();
-    let is_empty = whole.workflows.is_empty() && whole.loaded().all(|it| it.cards.is_empty());
+    let is_empty = has_no_agents(whole) && report.iter().all(|it| it.code == Code::NoCards);
     match (report.errors(), report.warnings()) {
-        (0, 0) if is_empty => {
-            found.warn("there is no card here", "write one with `tenure init`");
-        }
+        _ if is_empty => found.warn("there is no card here", "write one with `tenure init`"),
         (0, 0) => found.good(&sum),
         (0, _) => found.warn(&sum, &remedy),
         _ => found.bad(&sum, &remedy),

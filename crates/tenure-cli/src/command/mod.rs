@@ -16,6 +16,7 @@ mod dump;
 mod ended;
 mod explain;
 mod files;
+mod findings;
 mod ground;
 mod hooks;
 mod init;

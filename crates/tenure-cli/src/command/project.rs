@@ -3,6 +3,7 @@
 use crate::exit::Stop;
 use crate::terminal::print_plain;
 use crate::terminal::sink;
+use crate::terminal::size::columns;
 use crate::terminal::style::{BAD, GOOD, WARN, paint};
 use crate::terminal::text::plural;
 use crate::trust::Item;
@@ -160,7 +161,7 @@ pub(super) fn items_of(loaded: &Loaded) -> Vec<Item> {
 pub(super) fn complain_about(report: &Report) {
     if !report.is_empty() {
         let color = color_of(AutoStream::choice(&std::io::stderr()));
-        print_plain(&report.render_text(color));
+        print_plain(&report.render_text_within(color, columns().unwrap_or(usize::MAX)));
     }
 }
 

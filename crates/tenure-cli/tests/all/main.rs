@@ -8,6 +8,7 @@ mod chat_stops;
 mod check;
 mod confinement;
 mod demo;
+mod doctor;
 mod documents;
 mod explain;
 mod fast_agent;
