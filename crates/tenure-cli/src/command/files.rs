@@ -20,7 +20,7 @@ pub(super) const DEMO: &[Embedded] = files!("demo":
 const HELLO: &[Embedded] = files!("templates/hello":
     "tenure.toml", "greeter.md", "greeter.json", "hooks.py");
 const APPROVAL: &[Embedded] = files!("templates/approval":
-    "tenure.toml", "clerk.md", "clerk.json", "hooks.py", "tools.py");
+    "tenure.toml", "clerk.md", "clerk.json", "hooks.py", "tools.py", "notes/about.txt");
 const TEAM: &[Embedded] = files!("templates/team":
     "tenure.toml", "lead.md", "lead.json", "researcher.md", "researcher.json", "hooks.py",
     "tools.py", "audit.sh");

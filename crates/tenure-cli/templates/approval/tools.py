@@ -10,5 +10,5 @@ def write_note(name: str, text: str) -> str:
         name: The name of the note's file.
         text: What it says.
     """
-    Path(Path(name).name).write_text(text + "\n")
+    (Path("notes") / Path(name).name).write_text(text + "\n")
     return f"wrote {len(text)} characters to {name}"

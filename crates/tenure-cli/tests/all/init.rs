@@ -22,11 +22,30 @@ fn the_approval_template_asks() {
     sandbox.run(&["init", "approval"]).exits(0);
     sandbox.run(&["run", "approval", "-m", "buy milk"]).exits(7).says("tenure answer");
     sandbox.run(&["run", "approval", "-m", "buy milk", "--no-store"]).exits(5);
-    assert_eq!(sandbox.read("approval/note.txt"), "");
+    assert_eq!(sandbox.read("approval/notes/note.txt"), "");
     let run = ["run", "approval", "-m", "buy milk"];
     sandbox.on_terminal(&run, &[("[a]pprove", "a")]).exits(0);
-    assert_eq!(sandbox.read("approval/note.txt"), "buy milk\n");
+    assert_eq!(sandbox.read("approval/notes/note.txt"), "buy milk\n");
     sandbox.run(&["check", "approval", "--deny-warnings"]).exits(0);
+}
+
+#[test]
+fn every_template_works_where_landlock_alone_confines() {
+    let sandbox = Sandbox::new();
+    for (template, part) in
+        [("hello", "You said: octopuses"), ("team", "23 letters"), ("workflow", "APPROVED")]
+    {
+        sandbox.run(&["init", template]).exits(0);
+        let message: &[&str] = if template == "workflow" { &[] } else { &["-m", "octopuses"] };
+        let args = [&["run", template], message].concat();
+        sandbox.run_without_namespaces(&args).exits(0).prints(part);
+    }
+    sandbox.run(&["init", "approval"]).exits(0);
+    let [python, script] = sandbox.without_namespaces();
+    let run = ["run", "approval", "-m", "buy milk"];
+    sandbox.on_terminal_as(&[&python, &script], &run, &[("[a]pprove", "a")]).exits(0);
+    assert_eq!(sandbox.read("approval/notes/note.txt"), "buy milk\n");
+    sandbox.run_without_namespaces(&["demo"]).exits(0);
 }
 
 #[test]

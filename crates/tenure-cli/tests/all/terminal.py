@@ -38,7 +38,7 @@ def main() -> int:
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
-        os.execv(command[0], command)
+        os.execvp(command[0], command)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     seen = b""
     searched = 0
