@@ -43,7 +43,7 @@ fn traced_calls(sandbox: &Sandbox, args: &[&str]) -> (Option<i32>, Vec<String>) 
 }
 
 /// Every command, with arguments that have it do its work. Those that change the record come last.
-const EVERY: [&[&str]; 33] = [
+const EVERY: &[&[&str]] = &[
     &["run", ".", "-m", "hi"],
     &["run", "--resume"],
     &["chat", "."],
@@ -64,6 +64,7 @@ const EVERY: [&[&str]; 33] = [
     &["db", "verify"],
     &["db", "backup", "copy.db"],
     &["db", "compact", "--keep", "100"],
+    &["db", "rotate-key"],
     &["trust"],
     &["trust", "status"],
     &["trust", "review", "."],
@@ -95,7 +96,7 @@ fn g13_before_trust_no_command_executes_or_connects() {
     std::fs::set_permissions(sandbox.path(".venv/bin/python"), mode).expect("chmod");
     for args in EVERY {
         let (code, mut calls) = traced_calls(&sandbox, args);
-        if args == ["demo"] {
+        if *args == ["demo"] {
             // It runs hooks of its own, and none of the folder that it is run in.
             let project = sandbox.project().to_string_lossy().into_owned();
             calls.retain(|call| call.contains(&project));
@@ -109,12 +110,33 @@ fn g13_before_trust_no_command_executes_or_connects() {
             assert_ne!(code, Some(2), "{args:?} is no command line");
         }
     }
-    let help = sandbox.run(&["--help"]).exits(0).stdout;
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    for command in listed.filter_map(|line| line.split_whitespace().next()) {
-        assert!(EVERY.iter().any(|args| args[0] == command), "`tenure {command}` is not traced");
+}
+
+#[test]
+fn every_command_is_traced_before_trust_those_within_others_included() {
+    let sandbox = Sandbox::new();
+    let mut open = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(command) = open.pop() {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        assert!(
+            EVERY.iter().any(|args| args.starts_with(&words)),
+            "`tenure {}` is not traced: add a line to EVERY",
+            words.join(" ")
+        );
+        seen += 1;
+        let help = sandbox.run(&[&words[..], &["--help"]].concat()).exits(0).stdout;
+        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+        let listed = listed.take_while(|line| !line.is_empty());
+        // A line that goes on beneath is indented further.
+        let names = listed.filter(|line| !line.starts_with("   "));
+        for name in names.filter_map(|line| line.split_whitespace().next()) {
+            let mut inner = command.clone();
+            inner.push(name.to_owned());
+            open.push(inner);
+        }
     }
+    assert!(seen > 30, "{seen} commands were found");
 }
 
 #[test]
