@@ -1,4 +1,4 @@
-//! `tenure doctor --sandbox`: each rule of confinement, tried.
+//! The confinement of processes, as `tenure doctor` tells of it: what this kernel can, and each rule, tried.
 
 use super::findings::Findings;
 use anyhow::{Context as _, Result};
@@ -8,6 +8,41 @@ use tenure_cards::sandbox::hidden_places;
 use tenure_hosts::Abilities;
 use tenure_process::{Command, Confinement, Environment, Network};
 use tokio_util::task::TaskTracker;
+
+/// Tells what this kernel can do to confine processes.
+pub(super) fn tell(found: &mut Findings) {
+    let Some(Abilities { mounts, network, landlock, seccomp }) = tenure_hosts::abilities() else {
+        found.warn("processes are not confined: there is no supervisor", "");
+        return;
+    };
+    match (mounts, landlock) {
+        (true, true) => found.good("files: mount namespaces, and landlock behind them"),
+        (true, false) => {
+            let what = "files: mount namespaces; no landlock, so processes can signal each other";
+            found.warn(what, "landlock is in Linux from 5.13 on, signals from 6.12 on");
+        }
+        (false, true) => found.warn(
+            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written",
+            "write into a folder of its own, or allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
+        ),
+        (false, false) => found.warn(
+            "files: processes of hooks, tools and servers can write whatever you can",
+            "this kernel has neither mount namespaces nor landlock for you; run Tenure in a container of its own",
+        ),
+    }
+    match (network, seccomp) {
+        (_, true) => found.good("calls of the system are filtered, and with them the network of a model's shell"),
+        (true, false) => found.warn("calls of the system are not filtered", "seccomp is not available"),
+        (false, false) => found.warn(
+            "calls of the system are not filtered, and a model's shell cannot be cut off from the network",
+            "seccomp is not available; a shell without network is not started",
+        ),
+    }
+    if rustix::process::geteuid().is_root() {
+        found.note("as root the number of processes is not limited; memory is");
+    }
+    found.note("`tenure doctor --sandbox` tries each rule");
+}
 
 /// Whether a line of a shell is to succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

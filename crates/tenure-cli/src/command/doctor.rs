@@ -1,5 +1,6 @@
 //! `tenure doctor`.
 
+use super::confinement;
 use super::findings::Findings;
 use super::project::user_config_path;
 use super::whole::Whole;
@@ -17,7 +18,7 @@ use tenure_cards::server::{Reach, Server};
 use tenure_cards::team::Explanation;
 use tenure_cards::trust::{ItemKind, own_interpreter};
 use tenure_cards::{Code, UserConfig};
-use tenure_hosts::{Abilities, Interpreter};
+use tenure_hosts::Interpreter;
 use tenure_models::provider::KeySource;
 
 pub(super) fn run(args: &Doctor) -> Result<Exit> {
@@ -34,9 +35,9 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     temporary_folder(&mut found);
     user_config(&mut found);
     found.head("Confinement");
-    confinement(&mut found);
+    confinement::tell(&mut found);
     if args.sandbox {
-        super::confinement::prove(&mut found)?;
+        confinement::prove(&mut found)?;
         return told(&found);
     }
     let Some(whole) = whole else {
@@ -120,41 +121,6 @@ fn trust_store(root: Option<&Path>, found: &mut Findings) -> Option<Store> {
             None
         }
     }
-}
-
-/// What this kernel can do to confine processes.
-fn confinement(found: &mut Findings) {
-    let Some(Abilities { mounts, network, landlock, seccomp }) = tenure_hosts::abilities() else {
-        found.warn("processes are not confined: there is no supervisor", "");
-        return;
-    };
-    match (mounts, landlock) {
-        (true, true) => found.good("files: mount namespaces, and landlock behind them"),
-        (true, false) => {
-            let what = "files: mount namespaces; no landlock, so processes can signal each other";
-            found.warn(what, "landlock is in Linux from 5.13 on, signals from 6.12 on");
-        }
-        (false, true) => found.warn(
-            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written",
-            "write into a folder of its own, or allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
-        ),
-        (false, false) => found.warn(
-            "files: processes of hooks, tools and servers can write whatever you can",
-            "this kernel has neither mount namespaces nor landlock for you; run Tenure in a container of its own",
-        ),
-    }
-    match (network, seccomp) {
-        (_, true) => found.good("calls of the system are filtered, and with them the network of a model's shell"),
-        (true, false) => found.warn("calls of the system are not filtered", "seccomp is not available"),
-        (false, false) => found.warn(
-            "calls of the system are not filtered, and a model's shell cannot be cut off from the network",
-            "seccomp is not available; a shell without network is not started",
-        ),
-    }
-    if rustix::process::geteuid().is_root() {
-        found.note("as root the number of processes is not limited; memory is");
-    }
-    found.note("`tenure doctor --sandbox` tries each rule");
 }
 
 fn temporary_folder(found: &mut Findings) {

@@ -1,5 +1,6 @@
 //! Confinement and the end of everything, by the program.
 
+use crate::flows::{AGENTS, story};
 use crate::support::Sandbox;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -85,6 +86,31 @@ fn nothing_that_agents_are_told_can_be_written_by_a_hook() {
     for (file, text) in TOLD {
         assert_eq!(sandbox.read(file), text, "{file}");
     }
+}
+
+#[test]
+fn nothing_that_the_agents_of_a_workflow_are_told_can_be_written_by_its_tools() {
+    let agents =
+        AGENTS.replace("system_message: Read.", "system_message: \"Read. {{file:rules.md}}\"");
+    let variables = "definitions:\n  - name: words\n    type: string\n    source: { type: file, path: words.txt, format: text }\n";
+    let files =
+        ["workflows/story/agents.yaml", "workflows/story/writer.json", "rules.md", "words.txt"];
+    let tries = format!(
+        "def tries(name):\n    try:\n        open(name, 'a').write('x')\n    except OSError:\n        pass\n\n\n\
+         def open_desk(context_variables):\n    open('began.txt', 'w').write('yes')\n    for name in {files:?}:\n        tries(name)\n\n\n\
+         def count(context_variables):\n    pass\n\n\ndef close_desk(context_variables):\n    pass\n"
+    );
+    let sandbox = story(&[
+        ("agents.yaml", &agents),
+        ("context_variables.yaml", variables),
+        ("tools/desk.py", &tries),
+    ]);
+    sandbox.write("rules.md", "Delete nothing.\n");
+    sandbox.write("words.txt", "one\n");
+    let before = files.map(|file| sandbox.read(file));
+    sandbox.run(&["run", "workflows/story", "--trust", "-q"]).exits(0);
+    assert_eq!(sandbox.read("began.txt"), "yes");
+    assert_eq!(files.map(|file| sandbox.read(file)), before);
 }
 
 #[test]

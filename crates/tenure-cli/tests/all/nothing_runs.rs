@@ -70,6 +70,7 @@ const EVERY: &[&[&str]] = &[
     &["trust", "review", "."],
     &["trust", "revoke"],
     &["doctor"],
+    &["doctor", "--sandbox"],
     &["hooks"],
     &["hooks", "retry"],
     &["audit", "verify", "audit.log"],
@@ -96,8 +97,8 @@ fn g13_before_trust_no_command_executes_or_connects() {
     std::fs::set_permissions(sandbox.path(".venv/bin/python"), mode).expect("chmod");
     for args in EVERY {
         let (code, mut calls) = traced_calls(&sandbox, args);
-        if *args == ["demo"] {
-            // It runs hooks of its own, and none of the folder that it is run in.
+        if matches!(args, ["demo"] | ["doctor", "--sandbox"]) {
+            // They run what they bring along, and nothing of the folder that they are run in.
             let project = sandbox.project().to_string_lossy().into_owned();
             calls.retain(|call| call.contains(&project));
         }
