@@ -65,10 +65,11 @@ async fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
     }
     println!("loaded {} cards", loaded.cards.len());
 
-    // What would run, with its hashes, to be shown to a person before it does. The guards are in the list too.
+    // What would run and what agents would be told, with hashes, to be shown to a person before. Guards are in the list
+    // too.
     let items = inventory(&loaded).items;
     for item in items.iter().filter(|item| item.kind != ItemKind::Guard) {
-        println!("would run: {} {} for {}", item.kind, item.what, item.used_by.join(", "));
+        println!("to be trusted: {} {} for {}", item.kind, item.what, item.used_by.join(", "));
     }
     let redactor = loaded.redactor();
 

@@ -145,8 +145,9 @@ impl Window {
         };
         let (start, end) = (place(diagnostic.span.start), place(diagnostic.span.end));
         let end = end.max(start);
-        // A line that fits is shown whole; of another each of the three parts has its share.
-        let most = match line_text.chars().count() <= room.min(3 * MOST_SHOWN) {
+        // In little room a line that fits is shown whole; of another each of the three parts has its share.
+        let is_whole = room < 3 * MOST_SHOWN && line_text.chars().count() <= room;
+        let most = match is_whole {
             true => line_text.len(),
             false => MOST_SHOWN.min(room.saturating_sub(2) / 3).max(1),
         };

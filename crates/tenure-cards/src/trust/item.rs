@@ -78,7 +78,7 @@ impl ItemKind {
             Self::Interpreter => "interpreter",
             Self::Venv => "virtual environment",
             Self::Config => "configuration",
-            Self::Registered => "ready-made hook",
+            Self::Registered => "hook of the program",
             Self::Server => "tool server",
             Self::Address => "model address",
             Self::Data => "data",

@@ -24,7 +24,10 @@ fn a_card_can_be_run_from_a_program() {
         said.lines().collect::<Vec<_>>(),
         [
             "loaded 2 cards",
-            "would run: registered hook greet for editor: its points",
+            "to be trusted: hook of the program greet for editor: its own points",
+            "to be trusted: data editor.json for editor: script",
+            "to be trusted: instruction editor.md for editor",
+            "to be trusted: instruction researcher.md for researcher",
             "at before_agent: greet (abort)",
             "An answer to: Hello, what has three hearts?",
         ]

@@ -112,6 +112,7 @@ pub(super) fn counted(number: usize, kind: &str) -> String {
     match (kind, number) {
         ("file of a command", 2..) => format!("{number} files of commands"),
         ("address of a hook", 2..) => format!("{number} addresses of hooks"),
+        ("hook of the program", 2..) => format!("{number} hooks of the program"),
         ("model address", 2..) => format!("{number} model addresses"),
         ("guards" | "data", _) => format!("{number} × {kind}"),
         _ => plural(number, kind),

@@ -30,7 +30,7 @@ async fn ends_get_the_time_together_that_their_limits_ask_for() {
 async fn what_cannot_be_is_a_problem_with_the_name_of_the_tool() {
     let lab = Lab::new("def end():\n    pass\n");
     let hosts = Hosts::new(&lab.python, &lab.environment, &lab.catalog);
-    let run = Run::Use { name: "nobody".to_owned(), with: json!({}) };
+    let run = Run::Use { name: "nobody".to_owned(), with: json!({}), places: Default::default() };
     let unknown = LifecycleTool::new(Trigger::BeforeChat, "first", run);
     let mut condition = lab.tool(Trigger::BeforeChat, "end");
     condition.when = Some("variables.".into());

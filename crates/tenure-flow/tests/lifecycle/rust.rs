@@ -9,7 +9,11 @@ use tenure_flow::ChatStatus;
 use tenure_flow::lifecycle::{self, LifecycleTool, Run, Trigger};
 
 fn tool(trigger: Trigger, name: &str) -> LifecycleTool {
-    LifecycleTool::new(trigger, name, Run::Use { name: name.to_owned(), with: json!({}) })
+    LifecycleTool::new(
+        trigger,
+        name,
+        Run::Use { name: name.to_owned(), with: json!({}), places: Default::default() },
+    )
 }
 
 fn lab(catalog: HookCatalog) -> Lab {

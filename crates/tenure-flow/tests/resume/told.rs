@@ -99,7 +99,7 @@ fn flow(bus: &EventBus, people: People) -> Flow {
     let notes = lifecycle::function("notes", |_| Box::pin(async { Ok(json!("noted")) }));
     let catalog = HookCatalog::new().register("asks", Asks).register("notes", notes);
     let tool = |trigger: Trigger, agent: Option<&str>, name: &str| {
-        let run = Run::Use { name: name.to_owned(), with: json!({}) };
+        let run = Run::Use { name: name.to_owned(), with: json!({}), places: Default::default() };
         let mut tool = LifecycleTool::new(trigger, format!("{name}_{trigger}"), run);
         tool.agent = agent.map(Into::into);
         tool
