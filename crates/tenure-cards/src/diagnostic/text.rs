@@ -26,7 +26,7 @@ impl Report {
         self.render_text_within(color, usize::MAX)
     }
 
-    /// The same with messages and remedies broken into lines of at most so many columns.
+    /// The same with messages and remedies broken into lines of at most `columns` columns.
     pub fn render_text_within(&self, color: Color, columns: usize) -> String {
         let mut text = String::new();
         for diagnostic in self {
@@ -103,7 +103,7 @@ impl Diagnostic {
     }
 }
 
-/// A text in lines of at most so many characters, broken between words.
+/// Returns a text in lines of at most `most` characters, broken between words.
 fn broken(text: &str, most: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;

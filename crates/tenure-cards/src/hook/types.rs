@@ -127,7 +127,7 @@ impl Places {
         }
     }
 
-    /// Where all of it is written.
+    /// Returns the place of all of it.
     pub fn whole(&self) -> Option<Span> {
         self.0.values().copied().reduce(Span::to)
     }

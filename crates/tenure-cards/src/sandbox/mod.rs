@@ -76,7 +76,7 @@ impl Grant {
         all
     }
 
-    /// What it takes from the usual, each in words: without one of these a process may do more.
+    /// The restrictions beyond the usual, each in words: without one of these a process may do more.
     pub fn restrictions(&self) -> Vec<&'static str> {
         let mut all = Vec::new();
         if self.preset == Some(Preset::ReadOnly) {

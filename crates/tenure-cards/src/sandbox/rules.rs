@@ -221,7 +221,7 @@ fn guarding(loaded: &Loaded, more: &[PathBuf]) -> Vec<PathBuf> {
     folded(found, root)
 }
 
-/// The link that a path is, by the folder that it really is in: whoever replaces it replaces what it leads to.
+/// Returns the link that a path is, in its real folder: to replace it is to replace what it leads to.
 fn link(path: &Path) -> Option<PathBuf> {
     let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let folder = path.parent().filter(|_| is_link)?.canonicalize().ok()?;

@@ -21,8 +21,8 @@ use tenure_hosts::PythonFunction;
 
 /// Everything that a run of these cards would execute, or let their models execute. Executes nothing.
 ///
-/// What guards and what agents are told (cards, instructions, skills, histories, the answers of `script:` models) counts
-/// if anything would run. Of a command the files are known that its line names; which files those use in turn is known
+/// Guards and what agents are told (cards, instructions, skills, histories, the answers of `script:` models) count if
+/// anything would run. Of a command the files are known that its line names; which files those use in turn is known
 /// for Python only.
 pub fn inventory(loaded: &Loaded) -> Inventory {
     inventory_with(loaded, |_| {})

@@ -18,7 +18,7 @@ pub struct UsedHook<'a> {
     pub name: &'a str,
     /// Its options, with what they take from the environment.
     pub with: &'a Value,
-    /// Where each of them is written.
+    /// The place of each of them.
     pub places: &'a Places,
     /// The file that uses it, and where.
     pub at: (&'a Source, Span),

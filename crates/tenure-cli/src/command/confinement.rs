@@ -51,7 +51,7 @@ enum Expected {
     Refused,
 }
 
-/// What keeps a rule.
+/// The means that keep a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keeper {
     /// Mount namespaces, or landlock where there are none.

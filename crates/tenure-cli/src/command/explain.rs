@@ -74,7 +74,7 @@ pub(super) fn text(agent: &Explanation) -> String {
     text
 }
 
-/// What holds for every process of a project, if its configuration says anything of that.
+/// Returns the confinement of every process of a project, if its configuration says anything of that.
 pub(super) fn confinement_of(settings: &SandboxSettings) -> Option<String> {
     let grant = Some(settings.grant.to_string()).filter(|grant| !grant.is_empty());
     let processes = settings.processes.map(|most| format!("at most {most} processes"));

@@ -8,7 +8,7 @@ use anstyle::Style;
 /// The columns before a text: two, its mark, and one.
 const INDENT: usize = 4;
 
-/// What was found, line by line.
+/// The findings, line by line.
 #[derive(Default)]
 pub(super) struct Findings {
     text: String,

@@ -135,7 +135,7 @@ fn guards(file: &WorkflowFile) -> Guards {
     guards
 }
 
-/// What a lifecycle tool runs, with all of its options.
+/// Returns what a lifecycle tool runs, with all of its options.
 fn runs(tool: &LifecycleTool) -> String {
     match used_hook(tool, Path::new("")) {
         Some(hook) => hook.described(),

@@ -98,7 +98,7 @@ pub enum Run {
         name: String,
         /// What it is configured with; `{}` if the file does not say.
         with: Value,
-        /// Where each part of that is written.
+        /// The place of each part of that.
         places: Places,
     },
     /// The platform's own line at the begin of a chat, or at its end.
