@@ -118,10 +118,11 @@ pub(crate) fn admit(
         }
     };
     print_plain(told(&shown).trim_end());
-    print_plain(&paint(DIM, "  Read those files first if you do not know where they come from."));
-    if items.iter().any(|item| item.kind == "command") {
-        print_plain(&paint(DIM, "  What a command reads beyond the files listed is not covered."));
-    }
+    let advice = match items.iter().any(|item| item.kind == "command") {
+        true => "  Read those files first; what a command reads beyond them is not covered.",
+        false => "  Read those files first if you do not know where they come from.",
+    };
+    print_plain(&paint(DIM, advice));
     if tenure_hosts::abilities().is_none_or(|kernel| !kernel.mounts && !kernel.landlock) {
         let what =
             "  Nothing confines it here: it may write whatever you may. See `tenure doctor`.";

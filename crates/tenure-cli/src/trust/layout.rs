@@ -7,7 +7,7 @@ use anstyle::Style;
 use tenure_cards::trust::ItemKind;
 
 /// The lines of a question that are a list. With what stands around them they fit on a screen of 24 lines.
-const LINES: usize = 16;
+const LINES: usize = 17;
 /// The lines of one entry in a question: what is dangerous is shown at length.
 const MOST_LINES: usize = 3;
 /// The columns before a line.
