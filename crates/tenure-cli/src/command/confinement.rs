@@ -3,6 +3,7 @@
 use super::doctor::Findings;
 use anyhow::{Context as _, Result};
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use tenure_cards::sandbox::hidden_places;
 use tenure_process::{Command, Confinement, Environment, Network};
@@ -24,6 +25,8 @@ const RULES: &[(&str, &str, Expected)] = &[
     ("a hook cannot be written", "echo x > hooks/guard.py", Expected::Refused),
     ("the folder of a hook cannot be renamed", "mv hooks aside", Expected::Refused),
     (".git/hooks cannot be written", "echo x > .git/hooks/pre-commit", Expected::Refused),
+    ("git cannot be led elsewhere", "echo x > .git/commondir", Expected::Refused),
+    ("there are none but the usual devices", "ls /dev/kmsg /dev/mem /dev/loop0", Expected::Refused),
     (".tenure cannot be read", "cat .tenure/tenure.db", Expected::Refused),
     (".tenure cannot be moved", "mv .tenure aside", Expected::Refused),
     ("your home cannot be written", "echo x > \"$HOME/.tenure-doctor\"", Expected::Refused),
@@ -65,6 +68,14 @@ pub(super) fn prove(found: &mut Findings) -> Result<()> {
         let rule = format!("{} cannot be read", place.display());
         tell(found, &rule, is == Some(Expected::Refused), &why);
     }
+    let socket = root.join("socket");
+    let _listener = UnixListener::bind(&socket)?;
+    // It is covered by a device.
+    let line = format!("test -c '{}'", socket.display());
+    let rules_of_shell = Confinement { network: Network::None, ..rules.clone() };
+    let (is, why) = runtime.block_on(tried(&line, &root, rules_of_shell));
+    let rule = "a model's shell has no socket of others";
+    tell(found, rule, is == Some(Expected::Works), &why);
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
     let line = format!("bash -c '{line}'");
@@ -91,7 +102,7 @@ fn rules(root: &Path) -> Confinement {
     let at = |name: &str| root.join(name);
     let mut hidden = hidden_places();
     hidden.push(at(".tenure"));
-    let mut protected = vec![at("tenure.toml"), at("hooks/guard.py"), at(".git/hooks")];
+    let mut protected = vec![at("tenure.toml"), at("hooks/guard.py"), at(".git")];
     protected.push(at(".tenure"));
     Confinement {
         writable: vec![root.to_owned()],

@@ -147,7 +147,8 @@ fn confinement(found: &mut Findings) {
             found.warn(what, "landlock is in Linux from 5.13 on, signals from 6.12 on");
         }
         (false, true) => found.warn(
-            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written",
+            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written, and modes, \
+             owners and times of files can be changed, and sockets with a path be connected to",
             "allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
         ),
         (false, false) => found.warn(
