@@ -130,6 +130,8 @@ pub(super) fn of_project(loaded: &Loaded) -> Vec<PathBuf> {
 
 /// The place of a file that is not there yet.
 fn to_come(place: &Path) -> Option<PathBuf> {
+    // The folder of a bare name has none.
+    let place = std::path::absolute(place).ok()?;
     Some(place.parent()?.canonicalize().ok()?.join(place.file_name()?))
 }
 
