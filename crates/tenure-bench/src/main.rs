@@ -31,6 +31,13 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // Before there is a thread. Processes of hooks are confined, which is part of what they cost.
+    if let Command::Figures(Set::Hosts, _) = command
+        && let Err(error) = tenure_hosts::supervise()
+    {
+        eprintln!("processes cannot be supervised: {error}");
+        return ExitCode::FAILURE;
+    }
     match run(command) {
         Ok(code) => code,
         Err(error) => {

@@ -53,6 +53,23 @@ impl Figure {
         }
     }
 
+    /// How much longer the first takes than the second, both in nanoseconds.
+    pub(crate) fn milliseconds_more(
+        name: &'static str,
+        limit: f64,
+        more: (&'static str, f64),
+        less: (&'static str, f64),
+    ) -> Self {
+        Self {
+            name,
+            value: (more.1 - less.1) / 1e6,
+            unit: "ms",
+            limit: Limit::AtMost(limit),
+            raw: vec![more, less],
+            inherent: None,
+        }
+    }
+
     pub(crate) fn bytes(name: &'static str, limit: f64, value: f64) -> Self {
         Self {
             name,

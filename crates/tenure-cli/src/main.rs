@@ -24,6 +24,12 @@ fn main() -> ExitCode {
         return Exit::Failed.into();
     }
     own_process::prepare();
+    let code = run();
+    tenure_hosts::end_supervisor();
+    code
+}
+
+fn run() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

@@ -162,6 +162,7 @@ pub(crate) fn watch(
                 () = overdue => stopper.cause().unwrap_or(exit),
             };
             kill();
+            tenure_hosts::end_supervisor();
             std::process::exit(exit.code().into());
         });
     })?;

@@ -62,7 +62,9 @@ pub use tenure_process::{
     Abilities, Confinement, Environment, Lineage, Network, PROCESS_NAME, StartCheck, find_program,
 };
 #[cfg(target_os = "linux")]
-pub use tenure_process::{abilities, is_supervised, supervise, supervisor_id};
+pub use tenure_process::{
+    abilities, end_supervisor, hide, is_supervised, supervise, supervisor_id,
+};
 pub use trim::TrimToolHistory;
 
 /// A page of the guide: its code is compiled and run with the doc tests.

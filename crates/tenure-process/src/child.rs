@@ -200,19 +200,20 @@ fn fresh_mark() -> Box<str> {
 impl Process {
     /// Starts a process with pipes for its standard streams.
     ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, nothing of the process is left.
+    ///
     /// # Panics
     ///
-    /// Outside a tokio runtime whose I/O is enabled.
-    pub fn spawn(launch: Launch<'_>, tracker: &TaskTracker) -> io::Result<Self> {
-        Self::spawn_with(launch, None, tracker)
+    /// Outside a tokio runtime whose I/O and time are enabled.
+    pub async fn spawn(launch: Launch<'_>, tracker: &TaskTracker) -> io::Result<Self> {
+        Self::spawn_with(launch, None, tracker).await
     }
 
-    /// Starts a process whose standard input is this, else a pipe, and which has pipes for what it writes.
-    ///
-    /// # Panics
-    ///
-    /// Outside a tokio runtime whose I/O is enabled.
-    pub fn spawn_with(
+    /// Starts a process whose standard input is this, else a pipe, and which has pipes for what it writes; else as
+    /// [`Process::spawn`].
+    pub async fn spawn_with(
         mut launch: Launch<'_>,
         stdin: Option<OwnedFd>,
         tracker: &TaskTracker,
@@ -221,7 +222,7 @@ impl Process {
         launch.variables.push((MARK.into(), (&*mark).into()));
         let streams = Streams::new(stdin)?;
         #[cfg(target_os = "linux")]
-        if let Some(started) = Tree::start(&launch, streams.theirs()) {
+        if let Some(started) = Tree::start(&launch, streams.theirs()).await {
             let (tree, pid) = started?;
             return streams.process(Held::Kept(tree), pid, mark, tracker);
         }

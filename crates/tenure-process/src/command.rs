@@ -37,6 +37,8 @@ pub struct Heard {
     pub err: Kept,
     /// How it ended.
     pub ended: Ended,
+    /// What to say beside its failure, if it ran confined and was refused something.
+    pub hint: Option<&'static str>,
 }
 
 impl Heard {
@@ -50,7 +52,8 @@ impl Heard {
         text
     }
 
-    /// All that it wrote; the error of a command that failed says in its last line how.
+    /// All that it wrote; the error of a command that failed says behind that how, and what its confinement has to do
+    /// with it.
     pub fn result(&self) -> Result<String, String> {
         let mut text = self.text();
         if self.ended.is_ok() {
@@ -58,6 +61,9 @@ impl Heard {
         }
         end_line(&mut text);
         text.push_str(&format!("the command ended with {}", self.ended));
+        if let Some(hint) = self.hint {
+            text.push_str(&format!("\n{hint}"));
+        }
         Err(text)
     }
 }
@@ -143,7 +149,7 @@ impl Command {
                 variables: self.variables.clone(),
                 sandbox: self.sandbox.clone(),
             };
-            match Process::spawn(launch, tracker) {
+            match Process::spawn(launch, tracker).await {
                 Ok(process) => return Ok(process),
                 Err(error) if program::is_busy(&error) && tries > 0 => {
                     tries -= 1;
@@ -191,7 +197,9 @@ impl Command {
         };
         drop(process);
         let ended = ended.map_err(|error| format!("its end could not be seen: {error}"))?;
-        Ok(Heard { out, err, ended })
+        let words = if ended.is_ok() { String::new() } else { err.text() };
+        let hint = self.sandbox.as_ref().and_then(|rules| crate::hint::hint(rules, &words));
+        Ok(Heard { out, err, ended, hint })
     }
 }
 

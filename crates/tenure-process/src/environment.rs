@@ -39,6 +39,11 @@ impl Environment {
         Self::default()
     }
 
+    /// Whether every process gets the variable of this name.
+    pub fn is_usual(name: &str) -> bool {
+        ALLOWED.contains(&name) || name.starts_with("LC_")
+    }
+
     /// Passes on a variable of ours.
     #[must_use]
     pub fn pass(mut self, name: impl Into<String>) -> Self {
@@ -91,6 +96,12 @@ impl Environment {
         self.sandbox.as_deref()
     }
 
+    /// Returns what to say beside an error of a process that runs in it, if these last words sound like a refusal by
+    /// its confinement.
+    pub fn hint(&self, words: &str) -> Option<&'static str> {
+        crate::hint::hint(self.sandbox()?, words)
+    }
+
     /// The variables, with their values as they are now. Of the `PATH` only absolute folders are
     /// passed on: a relative one would mean something inside the project.
     pub fn variables(&self) -> Vec<(OsString, OsString)> {
@@ -98,9 +109,7 @@ impl Environment {
             if self.withheld.iter().any(|it| it == name) {
                 return false;
             }
-            ALLOWED.contains(&name)
-                || name.starts_with("LC_")
-                || self.passed.iter().any(|it| it == name)
+            Self::is_usual(name) || self.passed.iter().any(|it| it == name)
         };
         let mut all: Vec<_> =
             std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(allowed)).collect();

@@ -12,13 +12,17 @@ use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use tenure_process::{Command, Confinement, Environment, Heard, Network, supervise};
+use tenure_process::{
+    Command, Confinement, Environment, Heard, Network, end_supervisor, supervise, supervisor_id,
+};
 use tokio_util::task::TaskTracker;
 
 type Test = fn() -> Result<(), Failed>;
 
 const PROGRAM: &str = "--program";
 const MEASURE: &str = "--measure";
+const STOPPED: &str = "--stopped";
+const ADOPTS: &str = "--adopts";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -27,8 +31,11 @@ fn main() -> ExitCode {
         let limit = args.next().and_then(|it| it.parse().ok()).unwrap_or(600_000);
         return program(&script, Duration::from_millis(limit));
     }
-    if std::env::args().nth(1).as_deref() == Some(MEASURE) {
-        return measure();
+    match std::env::args().nth(1).as_deref() {
+        Some(MEASURE) => return measure(),
+        Some(STOPPED) => return stopped(),
+        Some(ADOPTS) => return adopts(),
+        _ => {}
     }
     let tests: &[(&str, Test)] = &[
         ("everything_ends_when_the_program_is_killed", everything_ends_when_the_program_is_killed),
@@ -44,6 +51,10 @@ fn main() -> ExitCode {
         ("a_confined_process_has_no_privileges", a_confined_process_has_no_privileges),
         ("a_confined_process_has_no_network_unless_granted", a_confined_process_has_no_network),
         ("a_confined_process_reaches_no_other", a_confined_process_reaches_no_other),
+        ("a_confined_process_has_the_usual_devices", a_confined_process_has_the_usual_devices),
+        ("without_a_network_no_socket_of_others_is_there", without_a_network_no_socket_is_there),
+        ("a_start_holds_no_thread_up", a_start_holds_no_thread_up),
+        ("a_program_that_ends_leaves_no_supervisor_behind", no_supervisor_is_left_behind),
         ("a_temporary_folder_ends_with_its_process", a_temporary_folder_ends_with_its_process),
         ("everything_confined_ends_when_the_program_is_killed", everything_confined_ends),
         ("without_mounts_landlock_keeps_the_rules", without_mounts_landlock_keeps_the_rules),
@@ -78,6 +89,7 @@ fn program(script: &str, limit: Duration) -> ExitCode {
             tokio::time::sleep(Duration::from_secs(20)).await;
         }
     });
+    end_supervisor();
     ExitCode::SUCCESS
 }
 
@@ -231,8 +243,12 @@ fn all_gone(pids: &[u32]) {
 }
 
 fn signal(pid: u32) {
+    send(pid, rustix::process::Signal::KILL);
+}
+
+fn send(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }
 
 fn everything_ends_when_the_program_is_killed() -> Result<(), Failed> {
@@ -412,6 +428,89 @@ fn a_confined_process_reaches_no_other() -> Result<(), Failed> {
     // The keeper is its parent, and has its user.
     let parent = "kill -0 $(cut -d' ' -f4 /proc/$$/stat)";
     all(&[(parent, false), ("sleep 5 & kill $!", true), ("kill -0 $$", true)], "users")
+}
+
+fn a_confined_process_has_the_usual_devices() -> Result<(), Failed> {
+    let usual = "^(null|zero|full|random|urandom|tty|fd|stdin|stdout|stderr|ptmx|pts|shm|nvidia.*|dri|kfd|dxg)$";
+    let others = format!("ls /dev | grep -Ev '{usual}'");
+    all(
+        &[
+            ("head -c 4 /dev/urandom > /dev/null", true),
+            ("echo x > /dev/full", false),
+            ("echo x | cat /dev/stdin > /dev/stdout", true),
+            ("bash -c 'cat <(echo x)'", true),
+            ("python3 -c 'import pty, sys; sys.exit(pty.spawn([\"true\"]))'", true),
+            ("echo x > /dev/shm/x && rm /dev/shm/x", true),
+            ("echo x > /dev/new", false),
+            ("rm -f /dev/null", false),
+            // The terminals of the user are not among its own.
+            ("ls /dev/pts | grep -v ptmx", false),
+            (others.as_str(), false),
+        ],
+        "users",
+    )
+}
+
+fn without_a_network_no_socket_is_there() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("a service");
+    let _listener = std::os::unix::net::UnixListener::bind(&path)?;
+    let connect = format!(
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")'",
+        path.display()
+    );
+    all(&[(connect.as_str(), true)], "users")?;
+    // One that it makes itself is its own.
+    let own = "python3 -c 'import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind(\"own\")\n\
+               s.listen()\nsocket.socket(socket.AF_UNIX).connect(\"own\")'";
+    all(&[(connect.as_str(), false), (own, true)], "none")
+}
+
+/// Has a start wait for a supervisor that does nothing, and prints how long a limit took that is much shorter.
+fn stopped() -> ExitCode {
+    supervise().expect("it has one thread");
+    let supervisor = supervisor_id().unwrap();
+    send(supervisor, rustix::process::Signal::STOP);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let since = Instant::now();
+    let command = Command::shell("echo x", "/", &Environment::new());
+    let ran = runtime.block_on(async {
+        tokio::time::timeout(Duration::from_millis(300), command.run(&TaskTracker::new())).await
+    });
+    println!("{} {}", ran.is_err(), since.elapsed().as_millis());
+    send(supervisor, rustix::process::Signal::CONT);
+    ExitCode::SUCCESS
+}
+
+fn a_start_holds_no_thread_up() -> Result<(), Failed> {
+    let output = std::process::Command::new(std::env::current_exe()?).arg(STOPPED).output()?;
+    let said = String::from_utf8(output.stdout)?;
+    let (is_cut, took) = said.trim().split_once(' ').ok_or("it printed nothing")?;
+    assert_eq!(is_cut, "true");
+    assert!(took.parse::<u64>()? < 5_000, "{took} ms");
+    Ok(())
+}
+
+fn no_supervisor_is_left_behind() -> Result<(), Failed> {
+    let output = std::process::Command::new(std::env::current_exe()?).arg(ADOPTS).output()?;
+    assert_eq!(String::from_utf8(output.stdout)?.trim(), "[]", "zombies");
+    Ok(())
+}
+
+/// Runs a program, and prints the processes that it left: they come here, and are not reaped.
+fn adopts() -> ExitCode {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+    assert_eq!(Running::start("echo x", "600000").said().trim(), "x\nexit code 0");
+    std::thread::sleep(Duration::from_millis(300));
+    println!("{:?}", children());
+    ExitCode::SUCCESS
+}
+
+fn children() -> Vec<u32> {
+    let own = std::process::id();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| stat(*pid).is_some_and(|stat| stat[1] == own.to_string())).collect()
 }
 
 fn a_temporary_folder_ends_with_its_process() -> Result<(), Failed> {

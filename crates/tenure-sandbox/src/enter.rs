@@ -3,7 +3,7 @@
 use crate::confinement::{Confinement, Network};
 use crate::listed::Before;
 use crate::privileges::Counted;
-use crate::{calls, listed, mounts, privileges};
+use crate::{calls, listed, mounts, privileges, sockets};
 use std::path::PathBuf;
 
 /// What confines a process.
@@ -28,12 +28,14 @@ pub struct Entered {
 pub fn enter(rules: &Confinement) -> Result<Entered, String> {
     let mut entered = Entered { temporary: rules.temporary.clone(), ..Entered::default() };
     let mut counted = Counted::User;
+    // Listed by the network namespace that is left next.
+    let sockets = if rules.network == Network::None { sockets::bound(rules) } else { Vec::new() };
     // Where one of the two is refused, landlock has to do alone, with folders that hold exceptions listed.
     if let Ok(whose) = mounts::leave(rules.network) {
         counted = whose;
         entered.network = rules.network == Network::None;
         if let Ok(taken) = mounts::take(rules) {
-            let arranged = mounts::arrange(rules, taken);
+            let arranged = mounts::arrange(rules, taken, &sockets);
             entered.temporary = arranged.map_err(|error| format!("its mounts: {error}"))?;
             entered.mounts = true;
         }

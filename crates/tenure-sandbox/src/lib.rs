@@ -11,6 +11,8 @@ mod abilities;
 mod calls;
 mod confinement;
 #[cfg(target_os = "linux")]
+mod devices;
+#[cfg(target_os = "linux")]
 mod enter;
 #[cfg(target_os = "linux")]
 mod listed;
@@ -18,6 +20,8 @@ mod listed;
 mod mounts;
 #[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
+mod sockets;
 #[cfg(target_os = "linux")]
 mod system;
 

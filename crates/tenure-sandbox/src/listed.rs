@@ -5,6 +5,7 @@
 //! made new in such a folder is not in the list: it cannot be written.
 
 use crate::confinement::Confinement;
+use crate::devices;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
@@ -42,7 +43,6 @@ pub(crate) fn restrict(
         .map_err(failed)?;
     let mut list = List { ruleset: Some(ruleset), left: MOST_ENTRIES };
     let read = AccessFs::from_read(KNOWN);
-    let devices = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
     match before {
         Before::Mounts => {
             list.grant(Path::new("/"), read)?;
@@ -53,7 +53,9 @@ pub(crate) fn restrict(
         Before::Nothing => {
             // The names of files are no secret; a folder that holds one could not be looked at otherwise.
             list.grant(Path::new("/"), AccessFs::ReadDir.into())?;
-            list.grant_except(Path::new("/"), read, &rules.hidden)?;
+            let mut unread = rules.hidden.clone();
+            unread.push(devices::FOLDER.into());
+            list.grant_except(Path::new("/"), read, &unread)?;
             let exceptions: Vec<PathBuf> =
                 rules.protected.iter().chain(&rules.hidden).cloned().collect();
             for path in &rules.writable {
@@ -64,9 +66,18 @@ pub(crate) fn restrict(
     if let Some(temporary) = temporary {
         list.grant(temporary, all)?;
     }
-    list.grant(Path::new("/dev"), devices)?;
-    if before == Before::Mounts {
-        list.grant(Path::new("/dev/shm"), all)?;
+    let usual = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    match before {
+        // It holds what may be had, and nothing else.
+        Before::Mounts => {
+            list.grant(Path::new(devices::FOLDER), usual)?;
+            list.grant(Path::new(devices::SHARED_MEMORY), all)?;
+        }
+        Before::Nothing => {
+            for device in devices::granted().iter().chain(&devices::terminals()) {
+                list.grant(device, usual)?;
+            }
+        }
     }
     let Some(ruleset) = list.ruleset else { return Ok(false) };
     let status = ruleset.restrict_self().map_err(failed)?;
@@ -117,5 +128,39 @@ impl List {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// Landlock holds for a thread, so that each test has one to give away.
+    fn confined<T: Send>(what: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                rustix::thread::set_no_new_privs(true).unwrap();
+                let rules = Confinement::default();
+                assert_eq!(restrict(&rules, None, Before::Nothing), Ok(true));
+                what()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn without_mounts_only_the_usual_devices_can_be_opened() {
+        // Not all there are: to open a watchdog starts it.
+        let names = ["kmsg", "mem", "kvm", "fuse", "loop-control", "loop0", "sda", "vda", "hwrng"];
+        let others = names.map(|name| Path::new(devices::FOLDER).join(name));
+        let open = |path: &PathBuf| File::open(path).is_ok();
+        let before: Vec<&PathBuf> = others.iter().filter(|path| open(path)).collect();
+        let after: Vec<&PathBuf> = confined(|| others.iter().filter(|path| open(path)).collect());
+        assert_eq!(after, Vec::<&PathBuf>::new(), "of {before:?}");
+        confined(|| {
+            File::options().write(true).open("/dev/null").unwrap();
+            File::open("/dev/urandom").unwrap();
+        });
     }
 }

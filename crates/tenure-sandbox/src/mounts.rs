@@ -2,6 +2,7 @@
 
 use crate::abilities::succeeds;
 use crate::confinement::{Confinement, Network};
+use crate::devices::{self, SHARED_MEMORY, memory_folder};
 use crate::privileges::Counted;
 use crate::system::{self, Namespaces, make_read_only};
 use rustix::fs::CWD;
@@ -17,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 /// The folder that programs write temporary files to if they ask no one.
 const TEMPORARY: &str = "/tmp";
-const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Puts the process into a namespace of mounts, as root if it may, else in a namespace of users.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn leave(network: Network) -> io::Result<Counted> {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     own_users(network)?;
-    Ok(Counted::Tree)
+    Ok(Counted::in_namespace())
 }
 
 /// Puts the process into a namespace of users in which it is who it was.
@@ -51,6 +51,9 @@ fn own_users(network: bool) -> io::Result<()> {
 /// The mounts of a process that are taken and not yet put: nothing is lost where they cannot be.
 pub(crate) struct Taken {
     writable: Vec<(PathBuf, OwnedFd)>,
+    devices: Vec<(PathBuf, OwnedFd)>,
+    /// The memory that all processes share, for a project that is in there.
+    shared: Option<OwnedFd>,
     temporary: Option<PathBuf>,
 }
 
@@ -69,21 +72,30 @@ pub(crate) fn take(rules: &Confinement) -> io::Result<Taken> {
         writable.push((place.clone(), taken(path)?));
         temporary = Some(place);
     }
+    let mut devices = Vec::new();
+    for path in devices::granted() {
+        devices.push((path.clone(), taken(&path)?));
+    }
     make_read_only(Path::new("/"))?;
-    Ok(Taken { writable, temporary })
+    let mut needed = rules.needed.iter().chain(&rules.writable).chain(&temporary);
+    let is_inside = needed.any(|path| path.starts_with(SHARED_MEMORY));
+    let shared = is_inside.then(|| taken(Path::new(SHARED_MEMORY))).transpose()?;
+    Ok(Taken { writable, devices, shared, temporary })
 }
 
 /// Mounts what the rules say, and returns where the temporary folder is.
 ///
 /// Everything is read-only but what may be written; beneath that, what is protected is again, and hangs in folders
-/// that cannot be renamed. What is hidden is empty.
-pub(crate) fn arrange(rules: &Confinement, taken: Taken) -> io::Result<Option<PathBuf>> {
-    let Taken { writable, temporary } = taken;
+/// that cannot be renamed. What is hidden is empty, and so are the sockets of others.
+pub(crate) fn arrange(
+    rules: &Confinement,
+    taken: Taken,
+    sockets: &[PathBuf],
+) -> io::Result<Option<PathBuf>> {
+    let Taken { writable, devices, shared, temporary } = taken;
+    devices::replace(devices, shared)?;
     for (path, tree) in writable {
         put(&tree, &path)?;
-    }
-    if Path::new(SHARED_MEMORY).is_dir() {
-        memory_folder(Path::new(SHARED_MEMORY), c"mode=1777")?;
     }
     protect(rules)?;
     for path in &rules.copied {
@@ -92,6 +104,7 @@ pub(crate) fn arrange(rules: &Confinement, taken: Taken) -> io::Result<Option<Pa
         }
     }
     hide(&rules.hidden)?;
+    hide(sockets)?;
     Ok(temporary)
 }
 
@@ -103,7 +116,8 @@ fn taken(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(CWD, path, flags)?)
 }
 
-fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
+/// Puts a mount that was taken.
+pub(crate) fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
     Ok(move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
@@ -114,11 +128,6 @@ fn temporary_place(rules: &Confinement, own: &Path) -> PathBuf {
     let is_free = !needed.into_iter().any(|path| path.starts_with(TEMPORARY));
     let is_folder = fs::symlink_metadata(TEMPORARY).is_ok_and(|found| found.is_dir());
     if is_free && is_folder { PathBuf::from(TEMPORARY) } else { own.to_owned() }
-}
-
-fn memory_folder(path: &Path, options: &std::ffi::CStr) -> io::Result<()> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount("tmpfs", path, "tmpfs", flags, options)?)
 }
 
 /// Makes what is protected read-only, and every folder on the way to it a mount: one that could be renamed would be

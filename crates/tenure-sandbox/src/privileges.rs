@@ -22,6 +22,9 @@ pub(crate) fn drop_capabilities() {
     let _ = rustix::thread::clear_ambient_capability_set();
 }
 
+/// The first Linux that counts the processes of a namespace of users by themselves.
+const COUNTS_TREES: (u32, u32) = (5, 14);
+
 /// Whose processes count for a limit on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
@@ -29,6 +32,21 @@ pub(crate) enum Counted {
     Tree,
     /// All of the user's, so that a limit would be one on what else the user runs.
     User,
+}
+
+impl Counted {
+    /// Returns whose processes this kernel counts in a namespace of users.
+    pub(crate) fn in_namespace() -> Self {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        if version(&release) >= COUNTS_TREES { Self::Tree } else { Self::User }
+    }
+}
+
+/// The first two numbers of a kernel's name; zeros if it begins with none.
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// Sets the limits on processes and memory, and has no core written. One that is lower already stays.
@@ -45,5 +63,23 @@ pub(crate) fn limit(rules: &Confinement, counted: Counted) {
         let limit = Rlimit { current: Some(most), maximum: Some(most) };
         // To lower a limit is refused to no one.
         let _ = setrlimit(resource, limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_counts_all_of_the_user_has_no_limit_on_a_tree() {
+        for (release, counts) in [
+            ("5.13.19-generic", false),
+            ("5.4.0-150", false),
+            ("5.14.0", true),
+            ("6.1.0-rc1", true),
+            ("odd", false),
+        ] {
+            assert_eq!(version(release) >= COUNTS_TREES, counts, "{release}");
+        }
     }
 }

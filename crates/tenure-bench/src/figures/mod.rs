@@ -3,6 +3,7 @@
 mod chats;
 mod clones;
 pub(crate) mod concurrent;
+mod confined;
 mod files;
 mod growth;
 mod hooks;
@@ -44,9 +45,10 @@ pub(crate) const GROUPS: [Group; 9] = [
 ];
 
 /// Hooks in other processes, and what is made of files.
-pub(crate) const HOSTS: [Group; 3] = [
+pub(crate) const HOSTS: [Group; 4] = [
     Group { names: &["python_hook_ratio"], measure: python::round_trips },
     Group { names: &["worker_replace_ratio"], measure: python::replacement },
+    Group { names: &["confined_true_ms", "confined_command_ratio"], measure: confined::commands },
     Group { names: &["load_ratio"], measure: files::loading },
 ];
 

@@ -1,4 +1,4 @@
-//! A hook in Python, against a bare echo of JSON in the same interpreter.
+//! A hook in Python, whose process runs confined, against a bare echo of JSON in the same interpreter.
 //!
 //! The echo is what anybody would write who needs Python in another process and nothing more: a
 //! length, an object of JSON, decoded and encoded on both sides, one at a time, on the pipes of a
@@ -22,8 +22,7 @@ use tenure::context::TurnCx;
 use tenure::drive::Input;
 use tenure::hook::{AgentLifecycle, Flow, HookError, Point, Points};
 use tenure_hosts::{
-    Environment, Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost,
-    Role, Style,
+    Interpreter, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonHost, Role, Style,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -293,26 +292,28 @@ struct Parts {
     host: PythonHost,
     file: Arc<PythonFile>,
     python: Interpreter,
+    _folder: TempDir,
 }
 
 fn parts() -> Result<Parts, Box<dyn Error>> {
-    let dir = std::env::temp_dir();
+    let (folder, environment) = super::confined::project()?;
+    let dir = folder.path().canonicalize()?;
     let python = Interpreter::find(&dir)?;
     let config = PythonConfig {
         interpreter: python.clone(),
-        environment: Environment::new(),
+        environment,
         dir: dir.clone(),
         limits: Default::default(),
         modules: Default::default(),
         start_check: None,
     };
     let file = Arc::new(PythonFile::new(dir.join("tenure_bench_hooks.py"), HOOKS));
-    Ok(Parts { host: PythonHost::new(config), file, python })
+    Ok(Parts { host: PythonHost::new(config), file, python, _folder: folder })
 }
 
 /// Round trips of a hook that does nothing.
 pub(crate) fn round_trips(bench: &Bench) -> Measured {
-    let Parts { host, file, python } = parts()?;
+    let Parts { host, file, python, _folder } = parts()?;
     let mut started = None;
     bench.on_thread(async {
         let start = || Echo::start(python.path()).map_err(|error| error.to_string());
@@ -408,7 +409,7 @@ pub(crate) fn round_trips(bench: &Bench) -> Measured {
 
 /// The first answer after a worker was killed.
 pub(crate) fn replacement(bench: &Bench) -> Measured {
-    let Parts { host, file, .. } = parts()?;
+    let Parts { host, file, _folder, .. } = parts()?;
     let plain = ("plain", Style::Sync);
     let ordinary = Contender::new(bench, &host, &file, plain, SMALL, 0);
     let replaced = Contender::new(bench, &host, &file, plain, SMALL, KILLS);

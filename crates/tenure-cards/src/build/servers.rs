@@ -5,18 +5,16 @@ use crate::card::{Card, Environ, Management, McpConnection, McpFields, Meaning, 
 use crate::check::Loaded;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::feature::Feature;
-use crate::sandbox::sandboxed;
+use crate::sandbox::{Preset, sandboxed};
 use crate::server::{Reach, Server, variables};
 use crate::trust::CommandUser;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tenure_core::agent::AgentBuilder;
 use tenure_hosts::Environment;
 use tenure_hosts::mcp::{McpProtocol, McpSelection, McpServer, McpTransport, McpView};
 
-/// Shorter keys are made up, and may be part of anything.
-const LEAST_KEY: usize = 6;
 /// What a start may take beyond its servers.
 const BESIDE: Duration = Duration::from_secs(10);
 
@@ -37,6 +35,7 @@ pub(crate) fn connectable(
         }
         let mut ready = ready(server, &loaded.environ, needs);
         foreign_keys(server, &ready.transport, loaded, needs);
+        keys_of_process(server, &ready.transport, loaded, needs);
         if let Reach::Command { command, .. } = &server.reach {
             // It may die and be started again, and must not run anything else then.
             ready = ready.checked_by(loaded.commands.check(command, CommandUser::Server));
@@ -56,14 +55,11 @@ fn foreign_keys(server: &Server, transport: &McpTransport, loaded: &Loaded, need
     else {
         return;
     };
-    let providers = loaded.providers();
-    let keys = loaded.provider_keys();
+    let keys = loaded.key_owners();
+    let providers = &keys.providers;
     for (name, written) in headers {
         let value = sent.iter().find(|(header, _)| header == name).map_or("", |(_, value)| value);
-        let named = variables(written.reveal()).into_iter().flat_map(|it| providers.owners_of(&it));
-        let has = |key: &str| key.trim().len() >= LEAST_KEY && value.contains(key.trim());
-        let held = keys.iter().filter(|(_, key)| has(key)).map(|(owner, _)| owner.clone());
-        let owners: BTreeSet<String> = named.chain(held).collect();
+        let owners = keys.of(&variables(written.reveal()), value);
         let refused = owners.iter().find_map(|owner| providers.check_key_target(owner, url).err());
         if let Some(error) = refused {
             let message = format!(
@@ -72,6 +68,45 @@ fn foreign_keys(server: &Server, transport: &McpTransport, loaded: &Loaded, need
             );
             let found = Diagnostic::new(Code::KeyToHost, &server.source, server.span, message);
             needs.push(found.help(error.help()));
+        }
+    }
+}
+
+/// Refuses a variable or an argument that would give the key of a provider to a confined process, unless the user's
+/// own configuration names its command.
+fn keys_of_process(server: &Server, transport: &McpTransport, loaded: &Loaded, needs: &mut Report) {
+    let (Reach::Command { command, env }, McpTransport::Stdio { command: argv, env: set, .. }) =
+        (&server.reach, transport)
+    else {
+        return;
+    };
+    let of_project = loaded.project.config.sandbox.grant.preset;
+    if server.sandbox.as_ref().and_then(|grant| grant.preset).or(of_project) == Some(Preset::Full) {
+        return;
+    }
+    let variables_of = env.iter().map(|(name, written)| {
+        let value = set.get(name).map_or("", String::as_str);
+        (format!("the variable {name}"), variables(written.reveal()), value)
+    });
+    let arguments = command.written.iter().zip(argv);
+    let arguments =
+        arguments.map(|(written, it)| ("an argument".to_owned(), variables(written), it.as_str()));
+    let (keys, line) = (loaded.key_owners(), server.written());
+    for (what, names, value) in variables_of.chain(arguments) {
+        let owners = keys.of(&names, value).into_iter();
+        for owner in owners.filter(|owner| !loaded.user.models.may_have_key(owner, &line)) {
+            let message = format!(
+                "{what} of the tool server `{}` would give a confined process the key of the provider \
+                 {owner}",
+                server.name
+            );
+            let found = Diagnostic::new(Code::KeyToHost, &server.source, server.span, message);
+            let help = format!(
+                "remove it, give the server a key of its own, or allow this command in your own \
+                 configuration, ~/.config/tenure/config.toml: [providers.{owner}] allow_commands = \
+                 [{line:?}]"
+            );
+            needs.push(found.help(help));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::files::{self, Asked, Candidate, ReadFile};
 use super::home::folders_beside;
 use super::scripts::Strays;
-use super::{servers, together, variables};
+use super::{grants, servers, together, variables};
 use crate::build::used_servers;
 use crate::card::{Card, CardContext, Environ, Expansion, Secret, parse_card};
 use crate::diagnostic::{Code, Diagnostic, Report};
@@ -329,6 +329,7 @@ impl CardLoader<'_> {
         let Self { project, cards, mut report, broken, options, python, .. } = self;
         together::check(&cards, &broken, &mut report);
         servers::check(&cards, &project, &mut report);
+        grants::check(&cards, &project, &mut report);
         let (user, environ) = (options.user.clone(), options.environ.clone());
         let redactor = options.redactor.clone();
         check_guards(&python, &mut report);

@@ -4,7 +4,9 @@
 //! is executed: Python is parsed, programs are looked at, addresses are not opened.
 
 mod files;
+mod grants;
 mod home;
+mod key_owners;
 mod load;
 mod scripts;
 mod servers;

@@ -60,7 +60,7 @@ fn ambiguous<'a>(servers: impl Iterator<Item = &'a Server>, code: Code, report: 
 
 /// The source of a server for a message about the whole of it: what it is given may be a secret, and
 /// may stand on the same line.
-fn shown(server: &Server) -> Arc<Source> {
+pub(super) fn shown(server: &Server) -> Arc<Source> {
     if server.given().is_empty() {
         return Arc::clone(&server.source);
     }

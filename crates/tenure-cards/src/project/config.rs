@@ -240,6 +240,6 @@ pub(super) fn parse(
     config.databases = databases::read(&mut reader, root, folder);
     config.context = databases::read_context(&mut reader, root, folder);
     config.store = store::read(&mut reader, root, folder);
-    config.sandbox = sandbox::read(&mut reader, root);
+    config.sandbox = sandbox::read(&mut reader, root, folder);
     config
 }

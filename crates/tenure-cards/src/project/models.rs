@@ -25,7 +25,7 @@ const KINDS: &[(&str, Wire)] = &[
     ("ollama", Wire::Ollama),
 ];
 /// What only the user may say about a provider.
-const OF_THE_USER: &[&str] = &["api_key_env", "api_key_file", "allow_hosts"];
+const OF_THE_USER: &[&str] = &["api_key_env", "api_key_file", "allow_hosts", "allow_commands"];
 
 /// What a configuration says about models.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +53,7 @@ impl ModelSettings {
                 entry.base_url = said.base_url.clone().or(entry.base_url.take());
                 entry.key = said.key.clone().or(entry.key.take());
                 entry.allow_hosts.extend(said.allow_hosts.iter().cloned());
+                entry.allow_commands.extend(said.allow_commands.iter().cloned());
             }
             let aliases = settings.aliases.iter();
             config.aliases.extend(aliases.map(|(name, it)| (name.clone(), it.text.clone())));
@@ -62,6 +63,20 @@ impl ModelSettings {
             config.aliases.entry(SYSTEM_DEFAULT.to_owned()).or_insert(default.text.clone());
         }
         config
+    }
+
+    /// Whether a command may have the key of a provider in its environment.
+    pub(crate) fn may_have_key(&self, provider: &str, command: &str) -> bool {
+        let entry = self.providers.get(provider);
+        entry.is_some_and(|entry| entry.allow_commands.iter().any(|it| it.trim() == command))
+    }
+
+    /// Returns the files that hold keys.
+    pub(crate) fn key_files(&self) -> impl Iterator<Item = &Path> {
+        self.providers.values().filter_map(|entry| match &entry.key {
+            Some(KeySource::File(path)) => Some(path.as_path()),
+            _ => None,
+        })
     }
 
     /// The model of agents whose cards name none, or say `$system.default`: the project's, else the
@@ -146,6 +161,8 @@ fn provider(
             entry.key = key_source(reader, table, &of, folder);
             entry.allow_hosts =
                 reader.texts(table, &path("allow_hosts"), "allow_hosts").unwrap_or_default();
+            entry.allow_commands =
+                reader.texts(table, &path("allow_commands"), "allow_commands").unwrap_or_default();
             Authority::User
         }
     };

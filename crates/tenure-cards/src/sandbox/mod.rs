@@ -3,14 +3,18 @@
 //! [`SandboxSettings`] is what `[sandbox]` of `tenure.toml` says, [`Grant`] what a hook or a server says of itself.
 //! `rules.rs` makes of both the rules that a process runs under; keeping them is the business of `tenure-process`.
 
+mod hidden;
 mod read;
+mod repository;
 mod rules;
 
+pub use hidden::{hidden_places, store_files};
 pub(crate) use read::{SANDBOX, grant, read, server_grant};
-pub use rules::hidden_places;
 pub(crate) use rules::{confined, sandboxed};
 
+use rules::written_place;
 use std::fmt;
+use std::path::Path;
 
 /// The confinement of a process in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +76,12 @@ impl Grant {
         if self.network == Some(true) {
             all.push("sandbox: the network, also for a shell that a model drives".to_owned());
         }
-        all.extend(self.write.iter().map(|path| format!("sandbox: it may write {path}")));
+        all.extend(self.write.iter().map(|path| match repository::is_one(Path::new(path)) {
+            true => {
+                format!("sandbox: it may write {path}, and so have git run what it likes later")
+            }
+            false => format!("sandbox: it may write {path}"),
+        }));
         all
     }
 
@@ -89,6 +98,18 @@ impl Grant {
             all.push("sandbox: required, so nothing starts where it cannot be kept");
         }
         all
+    }
+}
+
+impl Grant {
+    /// What to do about a place that is not there.
+    pub(crate) const MISSING_HELP: &'static str = "make it first, or take it out: it is granted only where it is \
+        there when a process starts; paths start from the project, or from your home with `~/`";
+
+    /// Returns the places that it grants and that are not there.
+    pub(crate) fn missing(&self, root: &Path) -> impl Iterator<Item = &str> {
+        let is_there = |path: &str| written_place(path, root).is_some_and(|place| place.exists());
+        self.write.iter().map(String::as_str).filter(move |path| !is_there(path))
     }
 }
 

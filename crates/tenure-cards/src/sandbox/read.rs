@@ -5,6 +5,7 @@ use crate::card::Reader;
 use crate::diagnostic::Code;
 use crate::project::Settings;
 use crate::source::{Node, Value};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// The name of the table and of the field.
@@ -13,7 +14,11 @@ const KEYS: &[&str] = &["preset", "network", "write", "processes", "memory_mib"]
 const GRANT_KEYS: &[&str] = &["preset", "network", "write"];
 
 /// Reads `[sandbox]`.
-pub(crate) fn read(reader: &mut Settings<'_>, root: &DeTable<'_>) -> SandboxSettings {
+pub(crate) fn read(
+    reader: &mut Settings<'_>,
+    root: &DeTable<'_>,
+    folder: &Path,
+) -> SandboxSettings {
     let Some(table) = reader.table(root, SANDBOX) else { return SandboxSettings::default() };
     reader.only(table, "[sandbox]", KEYS);
     let mut count = |key: &str| {
@@ -28,7 +33,13 @@ pub(crate) fn read(reader: &mut Settings<'_>, root: &DeTable<'_>) -> SandboxSett
         None
     };
     let (processes, memory_mib) = (count("processes"), count("memory_mib"));
-    SandboxSettings { grant: of_table(reader, table, SANDBOX), processes, memory_mib }
+    let grant = of_table(reader, table, SANDBOX);
+    let at = table.get("write").map(crate::project::span);
+    for (path, at) in grant.missing(folder).zip(at.into_iter().cycle()) {
+        let message = format!("`{SANDBOX}.write` names `{path}`, which is not there");
+        reader.problem(Code::MeaninglessField, at, message, Grant::MISSING_HELP);
+    }
+    SandboxSettings { grant, processes, memory_mib }
 }
 
 /// Reads `sandbox` of a server in `tenure.toml`: a preset, or a table.

@@ -1,6 +1,7 @@
 //! The rules of a process, from what files say and what is on this machine.
 
-use super::{Grant, Preset, SandboxSettings};
+use super::hidden::{hidden_places, of_project, variable};
+use super::{Grant, Preset, SandboxSettings, repository};
 use crate::check::Loaded;
 use crate::project::CONFIG_FILE;
 use crate::trust::{ItemKind, inventory};
@@ -14,66 +15,8 @@ const MEMORY_MIB: u64 = 8192;
 /// A folder with more files than this that may not be written is protected as a whole.
 const MOST_FILES: usize = 100;
 
-/// Keys, sessions and the like beneath a home: what no hook or tool reads.
-const HIDDEN: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".oci",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/git/credentials",
-    ".config/op",
-    ".config/rclone",
-    ".config/doctl",
-    ".config/tenure",
-    ".local/share/tenure",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".password-store",
-    ".docker/config.json",
-    ".git-credentials",
-    ".netrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".vault-token",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".terraform.d/credentials.tfrc.json",
-    ".mozilla",
-    ".thunderbird",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/vivaldi",
-];
-/// Sockets by which a process could have others started that are not confined.
-const SOCKETS: &[&str] =
-    &["/run/docker.sock", "/run/podman", "/run/containerd/containerd.sock", "/run/crio/crio.sock"];
 /// Caches that package runners write, each a folder beneath a home.
 const CACHES: &[&str] = &[".npm", ".cache/uv", ".cache/pip"];
-
-/// The places that are hidden from every confined process of this user, those that are there.
-pub fn hidden_places() -> Vec<PathBuf> {
-    let home = variable("HOME");
-    let beneath_home = home.iter().flat_map(|home| HIDDEN.iter().map(|place| home.join(place)));
-    let own = ["XDG_DATA_HOME", "XDG_CONFIG_HOME"].into_iter().filter_map(variable);
-    let own = own.map(|folder| folder.join("tenure"));
-    let named = ["TENURE_STORE_KEY_FILE", "XDG_RUNTIME_DIR"].into_iter().filter_map(variable);
-    let sockets = SOCKETS.iter().map(PathBuf::from);
-    let all = beneath_home.chain(own).chain(named).chain(sockets);
-    let all: BTreeSet<PathBuf> = all.filter_map(|place| place.canonicalize().ok()).collect();
-    all.into_iter().collect()
-}
-
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
-}
 
 /// Lists files that decide over processes beside the cards.
 pub(crate) type Guarding = dyn Fn() -> Vec<PathBuf> + Send + Sync;
@@ -92,10 +35,20 @@ pub(crate) fn confined(
         return sandboxed(&environment, Some(&settings.grant));
     }
     let rules = base(loaded, settings, &more.map(|files| files()).unwrap_or_default());
-    let providers = loaded.providers();
-    let known = providers.known_providers();
-    let keys = known.iter().flat_map(|provider| providers.key_variables(&provider.name));
+    let keys = key_variables(loaded);
     sandboxed(&environment.confined(rules).withholding(keys), Some(&settings.grant))
+}
+
+/// Returns the variables of ours that hold the key of a provider: by their name, or because their value is one.
+fn key_variables(loaded: &Loaded) -> Vec<String> {
+    let keys = loaded.key_owners();
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    });
+    let variables = variables.filter(|(name, _)| !Environment::is_usual(name));
+    let held =
+        variables.filter(|(name, value)| !keys.of(std::slice::from_ref(name), value).is_empty());
+    held.map(|(name, _)| name).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -128,22 +81,44 @@ pub(crate) fn sandboxed(environment: &Environment, grant: Option<&Grant>) -> Env
         Some(false) => rules.network = Network::None,
         None => {}
     }
-    let granted: Vec<_> = grant.write.iter().filter_map(|path| place(path, &rules)).collect();
-    rules.writable.extend(granted);
+    for path in &grant.write {
+        if let Some(found) = place(path, &rules) {
+            open(&mut rules, found);
+        }
+    }
     environment.confined(rules)
 }
 
 /// The place that a grant names: from the home with `~`, else from the project. One that is not there is no place.
 fn place(path: &str, rules: &Confinement) -> Option<PathBuf> {
-    let full = match path.strip_prefix("~/") {
-        Some(rest) => variable("HOME")?.join(rest),
-        None => rules.needed.first()?.join(path),
-    };
-    let found = full.canonicalize().ok()?;
-    // A grant cannot give back what guards.
-    let guards = rules.hidden.iter().chain(&rules.protected);
-    let is_guard = guards.into_iter().any(|guard| found.starts_with(guard));
-    (!is_guard).then_some(found)
+    let found = written_place(path, rules.needed.first()?)?.canonicalize().ok()?;
+    // A grant cannot give back what guards, but for a repository, which it opens in part.
+    let mut guards = rules.hidden.iter().chain(&rules.protected);
+    let is_guard = guards.any(|guard| found.starts_with(guard));
+    (!is_guard || is_closed_repository(&found, rules)).then_some(found)
+}
+
+/// The place that a path of `write` means, whether it is there or not; none if there is no home to start from.
+pub(crate) fn written_place(path: &str, root: &Path) -> Option<PathBuf> {
+    match path.strip_prefix("~/") {
+        Some(rest) => Some(variable("HOME")?.join(rest)),
+        None => Some(root.join(path)),
+    }
+}
+
+fn is_closed_repository(path: &Path, rules: &Confinement) -> bool {
+    repository::is_one(path) && rules.protected.iter().any(|it| it == path)
+}
+
+/// Lets a place be written, but for what is executed of the repositories in it.
+fn open(rules: &mut Confinement, place: PathBuf) {
+    if repository::is_one(&place) {
+        rules.protected.retain(|path| *path != place);
+        rules.protected.extend(repository::executed(&place).filter(|path| path.exists()));
+    } else {
+        rules.protected.extend(repository::of(&place).into_iter().filter(|path| path.exists()));
+    }
+    rules.writable.push(place);
 }
 
 /// The rules of `workspace-write`.
@@ -151,8 +126,7 @@ fn base(loaded: &Loaded, settings: &SandboxSettings, more: &[PathBuf]) -> Confin
     let root = loaded.project.root.clone();
     let home = variable("HOME").and_then(|home| home.canonicalize().ok());
     let mut hidden = hidden_places();
-    let store = store_folder(loaded);
-    hidden.extend(store.canonicalize());
+    hidden.extend(of_project(loaded));
     hidden.retain(|place| !root.starts_with(place));
     let mut protected = guarding(loaded, more);
     protected.extend(hidden.iter().cloned());
@@ -177,22 +151,12 @@ fn base(loaded: &Loaded, settings: &SandboxSettings, more: &[PathBuf]) -> Confin
     }
 }
 
-/// The folder of the store, or its file if that is in the project's own folder.
-fn store_folder(loaded: &Loaded) -> PathBuf {
-    let project = &loaded.project;
-    match &project.config.store.path {
-        Some(file) if file.parent() == Some(&project.root) => file.clone(),
-        Some(file) => file.parent().unwrap_or(file).to_owned(),
-        None => project.root.join(".tenure"),
-    }
-}
-
 /// The files of the project that decide over its processes: they may be read and not written.
 fn guarding(loaded: &Loaded, more: &[PathBuf]) -> Vec<PathBuf> {
     let project = &loaded.project;
     let root = &project.root;
-    let mut files: BTreeSet<PathBuf> =
-        [CONFIG_FILE, ".tenure", ".git/hooks", ".git/config"].map(|name| root.join(name)).into();
+    let mut files: BTreeSet<PathBuf> = [CONFIG_FILE, ".tenure"].map(|name| root.join(name)).into();
+    files.extend(repository::of(root));
     files.extend(project.fast_agent.iter().map(|config| config.file.clone()));
     files.extend(more.iter().cloned());
     files.extend(loaded.cards.iter().map(|card| card.source.path().to_owned()));

@@ -433,12 +433,8 @@ pub(super) async fn python_config(
     let interpreter = match &loaded.project.config.interpreter {
         Some(path) => Interpreter::at(root.join(path)),
         None if needed => {
-            let project = root.clone();
-            let found = tokio::task::spawn_blocking(move || Interpreter::find(&project)).await;
-            match found {
-                Ok(found) => found.map_err(|error| TeamError::start(error.to_string(), None))?,
-                Err(error) => return Err(TeamError::start(error.to_string(), None)),
-            }
+            let found = Interpreter::find_in(&root, environment).await;
+            found.map_err(|error| TeamError::start(error.to_string(), None))?
         }
         None => Interpreter::at("python3"),
     };

@@ -3,6 +3,7 @@
 use super::findings::Findings;
 use anyhow::{Context as _, Result};
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use tenure_cards::sandbox::hidden_places;
 use tenure_hosts::Abilities;
@@ -22,7 +23,8 @@ pub(super) fn tell(found: &mut Findings) {
             found.warn(what, "landlock is in Linux from 5.13 on, signals from 6.12 on");
         }
         (false, true) => found.warn(
-            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written",
+            "files: landlock alone; in a folder that holds a card, a hook or a tool nothing new can be written, and modes, \
+             owners and times of files can be changed, and sockets with a path be connected to",
             "write into a folder of its own, or allow mount namespaces: as root CAP_SYS_ADMIN, else user namespaces",
         ),
         (false, false) => found.warn(
@@ -58,6 +60,8 @@ enum Keeper {
     Files,
     /// Mount namespaces alone.
     Mounts,
+    /// Mount namespaces alone, which cover sockets.
+    Covers,
     /// Landlock of Linux 6.12 or later alone.
     Scopes,
     /// Filters of calls.
@@ -80,6 +84,9 @@ impl Keeper {
                 "without mount namespaces nothing new can be written in a folder that holds a card, a hook or a tool; \
                  write into a folder of its own",
             ),
+            Self::Covers if !mounts => {
+                Some("without mount namespaces sockets with a path can be connected to")
+            }
             Self::Scopes => Some("this takes landlock of Linux 6.12 or later"),
             Self::Calls if !seccomp => Some("there is no seccomp here"),
             Self::Network if !seccomp && !network => {
@@ -103,6 +110,13 @@ const RULES: &[(&str, &str, Expected, Keeper)] = {
         ("a hook cannot be written", "echo x > hooks/guard.py", Refused, Files),
         ("the folder of a hook cannot be renamed", "mv hooks aside", Refused, Files),
         (".git/hooks cannot be written", "echo x > .git/hooks/pre-commit", Refused, Files),
+        ("git cannot be led elsewhere", "echo x > .git/commondir", Refused, Files),
+        (
+            "there are none but the usual devices",
+            "ls /dev/kmsg /dev/mem /dev/loop0",
+            Refused,
+            Files,
+        ),
         (".tenure cannot be read", "cat .tenure/tenure.db", Refused, Files),
         (".tenure cannot be moved", "mv .tenure aside", Refused, Files),
         ("your home cannot be written", "echo x > \"$HOME/.tenure-doctor\"", Refused, Files),
@@ -158,6 +172,13 @@ pub(super) fn prove(found: &mut Findings) -> Result<()> {
         let rule = format!("{} cannot be read", place.display());
         prove(&rule, &reading(&place), Expected::Refused, Keeper::Files, rules.clone());
     }
+    let socket = root.join("socket");
+    let _listener = UnixListener::bind(&socket)?;
+    // It is covered by a device.
+    let line = format!("test -c '{}'", socket.display());
+    let rules_of_shell = Confinement { network: Network::None, ..rules.clone() };
+    let rule = "a model's shell has no socket of others";
+    prove(rule, &line, Expected::Works, Keeper::Covers, rules_of_shell);
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let line = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
     let line = format!("bash -c '{line}'");
@@ -183,7 +204,7 @@ fn rules(root: &Path) -> Confinement {
     let at = |name: &str| root.join(name);
     let mut hidden = hidden_places();
     hidden.push(at(".tenure"));
-    let mut protected = vec![at("tenure.toml"), at("hooks/guard.py"), at(".git/hooks")];
+    let mut protected = vec![at("tenure.toml"), at("hooks/guard.py"), at(".git")];
     protected.push(at(".tenure"));
     Confinement {
         writable: vec![root.to_owned()],

@@ -65,6 +65,9 @@ pub(crate) fn admit(
     leave: Leave,
     taken_back: &CancelToken,
 ) -> Result<()> {
+    if let Ok(store) = Store::open(root) {
+        store.hide_records();
+    }
     if leave == Leave::ForThisCommand {
         // Whatever runs: what would have to be asked about may come later.
         ensure_person("trust, by `--trust` too, is a person's to give")?;

@@ -19,6 +19,7 @@ mod hurt;
 mod init;
 mod look;
 mod nothing_runs;
+mod out_of_reach;
 mod progress;
 mod reach;
 mod ready;

@@ -76,7 +76,10 @@ impl Program {
         drop(process);
         let words = || match &*last_words {
             "" => String::new(),
-            words => format!("; its last words: {words}"),
+            words => match self.environment.hint(words) {
+                Some(hint) => format!("; its last words: {words}; {hint}"),
+                None => format!("; its last words: {words}"),
+            },
         };
         match ended {
             Ok(Ended::Code(0)) => Ok(said),

@@ -86,7 +86,9 @@ async fn open(
             if let Some(check) = &server.config.check {
                 check.run().await?;
             }
-            let (child, output, input) = Child::start(server, command, env, dir)?;
+            let started = timeout_at(until, Child::start(server, command, env, dir)).await;
+            let (child, output, input) =
+                started.unwrap_or_else(|_| Err("it was not started in time".to_owned()))?;
             let pipes = Pipes::new(server.clone(), output, input);
             greet(server, pipes, protocol, until, Some(child)).await
         }

@@ -42,7 +42,7 @@ struct Words {
 
 impl Child {
     /// Starts a process.
-    pub(super) fn start(
+    pub(super) async fn start(
         server: &Arc<Server>,
         command: &[String],
         env: &BTreeMap<String, String>,
@@ -56,7 +56,7 @@ impl Child {
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let sandbox = server.environment.sandbox().cloned();
         let launch = Launch { program: OsStr::new(program), args: &args, dir, variables, sandbox };
-        let mut process = Process::spawn(launch, &server.tracker).map_err(|error| {
+        let mut process = Process::spawn(launch, &server.tracker).await.map_err(|error| {
             let shown = dir.display();
             format!("`{program}` could not be started in `{shown}`: {error}")
         })?;
@@ -98,7 +98,10 @@ impl Child {
         let from = text.ceil_char_boundary(text.len().saturating_sub(MOST_WORDS));
         match text[from..].trim() {
             "" => String::new(),
-            words => format!("; its last words: {words}"),
+            words => match self.server.environment.hint(words) {
+                Some(hint) => format!("; its last words: {words}; {hint}"),
+                None => format!("; its last words: {words}"),
+            },
         }
     }
 

@@ -9,6 +9,7 @@ use super::{
     MessageHookKind, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonLifecycleTool,
     PythonLimits, PythonMessageHook, PythonTool, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
+use crate::Environment;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -279,6 +280,10 @@ impl PythonHost {
 
     pub(super) fn starts(&self) -> &Starts {
         &self.inner.starts
+    }
+
+    pub(super) fn environment(&self) -> &Environment {
+        &self.inner.config.environment
     }
 
     pub(super) fn limits(&self) -> &PythonLimits {

@@ -2,10 +2,12 @@
 
 use crate::{Environment, HostError};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tenure_process::{find_program, output_within};
+use tokio_util::task::TaskTracker;
 
 /// The oldest version that the worker runs on.
 const OLDEST: (u32, u32) = (3, 9);
@@ -13,9 +15,14 @@ const OLDEST: (u32, u32) = (3, 9);
 /// How long an interpreter may take to say what it is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Prints the real executable and the version. A shim (pyenv, asdf) costs tens of milliseconds at
+/// Has it print the real executable and the version. A shim (pyenv, asdf) costs tens of milliseconds at
 /// each start, so what it stands for is found once.
-const PROBE: &str = "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])";
+const ASK: [&str; 4] = [
+    "-I",
+    "-S",
+    "-c",
+    "import sys; print(sys.executable); print('%d.%d.%d' % sys.version_info[:3])",
+];
 
 /// A Python interpreter that was found and asked for its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,41 +35,29 @@ impl Interpreter {
     /// The interpreter of a project: its `.venv` or `venv`, else the active `VIRTUAL_ENV`, else
     /// `python3` on the `PATH`. It is run once, to ask for its version and for what it really is.
     pub fn find(project: &Path) -> Result<Interpreter, HostError> {
-        let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty()).map(PathBuf::from);
-        Self::find_among(project, active, &std::env::var_os("PATH").unwrap_or_default())
+        let found = Found::of_process(project)?;
+        probe(&found.python).map_err(|why| found.does_not_work(&why))
     }
 
-    fn find_among(
+    /// Finds the interpreter of a project as [`Interpreter::find`] does, and runs it in this environment, confined as
+    /// that says.
+    pub async fn find_in(
         project: &Path,
-        active: Option<PathBuf>,
-        path: &OsStr,
+        environment: &Environment,
     ) -> Result<Interpreter, HostError> {
-        let own = [".venv", "venv"].map(|name| project.join(name));
-        for folder in own.into_iter().chain(active) {
-            let python = folder.join("bin").join("python");
-            if python.exists() {
-                return probe(&python).map_err(|why| {
-                    HostError::new(format!(
-                        "the virtual environment {} does not work: {why}; make it anew with \
-                         `python3 -m venv {}`",
-                        folder.display(),
-                        folder.display()
-                    ))
-                });
-            }
-        }
-        match find_program(&["python3", "python"], path) {
-            Some(python) => probe(&python).map_err(|why| {
-                HostError::new(format!("{} does not work: {why}", python.display()))
-            }),
-            None => Err(HostError::new(format!(
-                "no Python was found: {} has no .venv, VIRTUAL_ENV is not set, and there is no \
-                 python3 on the PATH; install Python {}.{} or later, or make a .venv",
-                project.display(),
-                OLDEST.0,
-                OLDEST.1
-            ))),
-        }
+        let found = Found::of_process(project)?;
+        let mut argv = vec![found.python.to_string_lossy().into_owned()];
+        argv.extend(ASK.map(str::to_owned));
+        let (command, tracker) =
+            (tenure_process::Command::new(argv, project, environment), TaskTracker::new());
+        let asked = match tokio::time::timeout(PATIENCE, command.run(&tracker)).await {
+            Ok(asked) => asked,
+            Err(_) => Err(format!("it did not answer within {PATIENCE:?}")),
+        };
+        let told = asked.and_then(|heard| {
+            told(&found.python, heard.out.bytes(), heard.err.bytes(), &heard.ended)
+        });
+        told.map_err(|why| found.does_not_work(&why))
     }
 
     /// An interpreter at a path, asked nothing. A wrong path shows when a worker is started.
@@ -81,20 +76,75 @@ impl Interpreter {
     }
 }
 
+/// An interpreter that is there, and the virtual environment that it is of.
+struct Found {
+    python: PathBuf,
+    environment: Option<PathBuf>,
+}
+
+impl Found {
+    fn of_process(project: &Path) -> Result<Self, HostError> {
+        let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty()).map(PathBuf::from);
+        Self::among(project, active, &std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn among(project: &Path, active: Option<PathBuf>, path: &OsStr) -> Result<Self, HostError> {
+        let own = [".venv", "venv"].map(|name| project.join(name));
+        for folder in own.into_iter().chain(active) {
+            let python = folder.join("bin").join("python");
+            if python.exists() {
+                return Ok(Self { python, environment: Some(folder) });
+            }
+        }
+        match find_program(&["python3", "python"], path) {
+            Some(python) => Ok(Self { python, environment: None }),
+            None => Err(HostError::new(format!(
+                "no Python was found: {} has no .venv, VIRTUAL_ENV is not set, and there is no \
+                 python3 on the PATH; install Python {}.{} or later, or make a .venv",
+                project.display(),
+                OLDEST.0,
+                OLDEST.1
+            ))),
+        }
+    }
+
+    fn does_not_work(&self, why: &str) -> HostError {
+        HostError::new(match &self.environment {
+            Some(folder) => format!(
+                "the virtual environment {} does not work: {why}; make it anew with \
+                 `python3 -m venv {}`",
+                folder.display(),
+                folder.display()
+            ),
+            None => format!("{} does not work: {why}", self.python.display()),
+        })
+    }
+}
+
 fn probe(python: &Path) -> Result<Interpreter, String> {
     probe_within(python, PATIENCE)
 }
 
 fn probe_within(python: &Path, patience: Duration) -> Result<Interpreter, String> {
     let mut command = Command::new(python);
-    command.args(["-I", "-S", "-c", PROBE]).env_clear().envs(Environment::new().variables());
+    command.args(ASK).env_clear().envs(Environment::new().variables());
     let output = output_within(command, patience)?;
-    let text = String::from_utf8_lossy(&output.said);
+    told(python, &output.said, &output.words, &output.ended)
+}
+
+/// What an interpreter says of itself.
+fn told(
+    python: &Path,
+    said: &[u8],
+    words: &[u8],
+    ended: &dyn Display,
+) -> Result<Interpreter, String> {
+    let text = String::from_utf8_lossy(said);
     let mut lines = text.lines();
     let (Some(executable), Some(version)) = (lines.next(), lines.next()) else {
-        let said = String::from_utf8_lossy(&output.words);
+        let said = String::from_utf8_lossy(words);
         let last = said.lines().last().unwrap_or("it printed nothing");
-        return Err(format!("it did not say its version ({}): {last}", output.ended));
+        return Err(format!("it did not say its version ({ended}): {last}"));
     };
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
@@ -133,8 +183,8 @@ mod tests {
         }
         let path = at("path").into_os_string();
         let found = |folder: &str| {
-            let it = Interpreter::find_among(&at("project"), Some(at("active")), &path);
-            let it = it.expect("there is one");
+            let it = Found::among(&at("project"), Some(at("active")), &path);
+            let it = probe(&it.expect("there is one").python).expect("it works");
             assert!(it.path().starts_with(at(folder)), "{folder}: {it:?}");
             assert_eq!(it.version(), "3.11.0");
             let _ = std::fs::remove_dir_all(at(folder));
@@ -142,7 +192,7 @@ mod tests {
         for folder in ["project/.venv", "project/venv", "active", "path"] {
             found(folder);
         }
-        let none = Interpreter::find_among(&at("project"), None, &path).expect_err("none is left");
+        let none = Found::among(&at("project"), None, &path).err().expect("none is left");
         assert!(none.to_string().contains("no Python was found"), "{none}");
     }
 

@@ -36,8 +36,11 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
         sandbox: config.environment.sandbox().cloned(),
     };
     let (ours, theirs) = sockets().map_err(|error| format!("no socket could be made: {error}"))?;
-    let mut process = Process::spawn_with(launch, Some(theirs), tracker)
-        .map_err(|error| not_spawned(&config.interpreter, &config.dir, &error))?;
+    let limit = config.limits.start;
+    let spawned = tokio::time::timeout(limit, Process::spawn_with(launch, Some(theirs), tracker));
+    let spawned = spawned.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let mut process =
+        spawned.map_err(|error| not_spawned(&config.interpreter, &config.dir, &error))?;
     // What it writes to its standard output goes to the other pipe.
     drop(process.stdout());
     let Some(stderr) = process.stderr() else {
@@ -48,7 +51,6 @@ pub(super) async fn start(config: &PythonConfig, tracker: &TaskTracker) -> Resul
     tracker.spawn(reap(life.clone(), tracker.clone()));
     let listener = tracker.spawn(listen(life.clone(), stderr));
     let (control, mut inbox) = Control::new(ours, &life, tracker);
-    let limit = config.limits.start;
     match tokio::time::timeout(limit, is_ready(config, &control, &mut inbox, &life)).await {
         Ok(true) => {
             let control = Arc::new(control);

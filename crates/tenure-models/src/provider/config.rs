@@ -70,6 +70,8 @@ pub struct ProviderEntry {
     /// Hosts to which the user allows the key to be sent, also where a project names them:
     /// `proxy.example.com`, `proxy.example.com:8443` or `*.example.com`.
     pub allow_hosts: Vec<String>,
+    /// Command lines of tool servers to which the user allows the key to be given, as they are written.
+    pub allow_commands: Vec<String>,
 }
 
 /// What a model costs, in US dollars for a million tokens.

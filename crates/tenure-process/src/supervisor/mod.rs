@@ -15,16 +15,19 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags,
     SocketType, sendmsg, shutdown, socketpair,
 };
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::collections::BTreeSet;
 use std::future::poll_fn;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tenure_sandbox::{Abilities, Forked, exit_now, fork};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use wire::{MESSAGE, Order, Tag};
 
@@ -32,8 +35,14 @@ use wire::{MESSAGE, Order, Tag};
 static CONTROL: OnceLock<OwnedFd> = OnceLock::new();
 /// Its process id.
 static SUPERVISOR: OnceLock<u32> = OnceLock::new();
+/// What no confined process sees, whatever its rules.
+static HIDDEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// The most time that a start may take.
 const START: Duration = Duration::from_secs(30);
+/// The most time that a program that ends waits for its supervisor.
+const LEAVE: Duration = Duration::from_secs(1);
+/// How often it is looked whether something has happened that tells no one.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Starts the supervisor. All processes are then started by it, confined where they are to be, and end with the
 /// program however that ends.
@@ -96,16 +105,38 @@ pub fn abilities() -> Option<Abilities> {
     Some(Abilities::from_bits(bits[0]))
 }
 
+/// Hides files and folders from every confined process that is started from now on: what the program has opened, and
+/// the rules of a project do not know of. They are absolute and need not be there yet.
+pub fn hide(places: impl IntoIterator<Item = PathBuf>) {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).extend(places);
+}
+
 /// The process id of the supervisor, if there is one.
 pub fn supervisor_id() -> Option<u32> {
     SUPERVISOR.get().copied()
 }
 
+/// Ends the supervisor with all that it started, and waits for it, but not for long.
+///
+/// Called last in `main`. Without it the supervisor ends a moment after the program, and whichever process adopts it
+/// then has to reap it, which the first process of a container may not do.
+pub fn end_supervisor() {
+    let (Some(control), Some(pid)) = (CONTROL.get(), SUPERVISOR.get()) else { return };
+    let _ = shutdown(control, Shutdown::Both);
+    let pid = Pid::from_raw(pid.cast_signed());
+    let since = Instant::now();
+    while matches!(waitpid(pid, WaitOptions::NOHANG), Ok(None)) && since.elapsed() < LEAVE {
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Sends a request; [`io::ErrorKind::WouldBlock`] if the supervisor has not taken those before it.
 fn request(control: &OwnedFd, what: u8, given: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(given));
-    sendmsg(control, &[IoSlice::new(&[what])], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(control, &[IoSlice::new(&[what])], &mut ancillary, flags)?;
     Ok(())
 }
 
@@ -123,13 +154,15 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Starts a process with these streams, and returns its id; `None` without a supervisor.
-    pub(crate) fn start(
+    /// Starts a process with these streams, and returns its id; `None` without a supervisor. If the future is
+    /// dropped, nothing of the process is left.
+    pub(crate) async fn start(
         launch: &Launch<'_>,
         streams: [BorrowedFd<'_>; 3],
     ) -> Option<io::Result<(Self, u32)>> {
         let control = CONTROL.get()?;
-        Some(started(control, launch, streams))
+        let started = tokio::time::timeout(START, started(control, launch, streams)).await;
+        Some(started.unwrap_or_else(|_| Err(unanswered(&io::ErrorKind::TimedOut.into()))))
     }
 
     /// Has its process asked to end.
@@ -205,19 +238,28 @@ fn seen(launch: &Launch<'_>) -> Vec<PathBuf> {
     seen
 }
 
-fn started(
+async fn started(
     control: &OwnedFd,
     launch: &Launch<'_>,
     [stdin, stdout, stderr]: [BorrowedFd<'_>; 3],
 ) -> io::Result<(Tree, u32)> {
-    let (mut ours, theirs) = StdStream::pair()?;
-    request(control, wire::SPAWN, &[stdin, stdout, stderr, theirs.as_fd()])?;
+    let (ours, theirs) = StdStream::pair()?;
+    let given = [stdin, stdout, stderr, theirs.as_fd()];
+    while let Err(error) = request(control, wire::SPAWN, &given) {
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(unanswered(&error));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
     drop(theirs);
-    ours.set_read_timeout(Some(START))?;
-    ours.set_write_timeout(Some(START))?;
+    ours.set_nonblocking(true)?;
+    let mut ours = UnixStream::from_std(ours)?;
     let mut rules = launch.sandbox.clone();
     if let Some(rules) = &mut rules {
         rules.needed.extend(seen(launch));
+        let hidden = HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rules.protected.extend(hidden.iter().cloned());
+        rules.hidden.extend(hidden);
     }
     let order = Order {
         program: launch.program.to_owned(),
@@ -226,24 +268,23 @@ fn started(
         dir: launch.dir.to_owned(),
         rules,
     };
-    let told = order.write(&mut ours);
+    // A keeper that ends before it has read all of it says why.
+    let told = ours.write_all(&order.bytes()?).await;
     let mut message = [0; MESSAGE];
-    ours.read_exact(&mut message).map_err(|error| {
-        let error = told.err().unwrap_or(error);
-        io::Error::other(format!("the supervisor did not start it: {error}"))
-    })?;
+    let heard = ours.read_exact(&mut message).await;
+    heard.map_err(|error| unanswered(&told.err().unwrap_or(error)))?;
     match wire::parse(message) {
-        Some((Tag::Started, pid)) => {
-            ours.set_nonblocking(true)?;
-            let socket = Arc::new(UnixStream::from_std(ours)?);
-            Ok((Tree { socket }, pid.unsigned_abs()))
-        }
+        Some((Tag::Started, pid)) => Ok((Tree { socket: Arc::new(ours) }, pid.unsigned_abs())),
         Some((Tag::Refused, errno)) => Err(io::Error::from_raw_os_error(errno)),
         Some((Tag::Unconfined, length)) => {
             let mut why = String::new();
-            let _ = ours.take(length.unsigned_abs().into()).read_to_string(&mut why);
+            let _ = ours.take(length.unsigned_abs().into()).read_to_string(&mut why).await;
             Err(io::Error::other(format!("it could not be confined: {why}")))
         }
         _ => Err(io::Error::other("the supervisor answered something else")),
     }
+}
+
+fn unanswered(error: &io::Error) -> io::Error {
+    io::Error::other(format!("the supervisor did not start it: {error}"))
 }

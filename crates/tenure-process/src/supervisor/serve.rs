@@ -132,10 +132,11 @@ fn has_children_but(keepers: &HashSet<u32>) -> bool {
     }
 }
 
-/// Ends everything. Keepers end by themselves: each of them sees that the program is gone.
+/// Ends everything. Keepers end by themselves: each of them sees that the program is gone. They are waited for, so that
+/// no other process has to reap them.
 fn end(signals: &OwnedFd, keepers: &mut HashSet<u32>) -> ! {
     let since = Instant::now();
-    while since.elapsed() < PATIENCE && tree::kill_all_but(keepers) > 0 {
+    while since.elapsed() < PATIENCE && (tree::kill_all_but(keepers) > 0 || !keepers.is_empty()) {
         wait_a_moment(signals);
         drain(signals);
         reap(keepers);

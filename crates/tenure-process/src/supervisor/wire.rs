@@ -1,7 +1,7 @@
 //! The messages between the program, its supervisor and the keepers of trees.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use tenure_sandbox::{Confinement, Network};
@@ -26,8 +26,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Writes it, with its length before it.
-    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+    /// Returns it as a message, with its length before it.
+    pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; 4];
         put(&mut bytes, [self.program.as_os_str(), self.dir.as_os_str()]);
         put(&mut bytes, self.args.iter().map(OsString::as_os_str));
@@ -47,15 +47,18 @@ impl Order {
         }
         let length = u32::try_from(bytes.len() - 4).map_err(io::Error::other)?;
         bytes[..4].copy_from_slice(&length.to_le_bytes());
-        to.write_all(&bytes)
+        Ok(bytes)
     }
 
-    /// Reads what was written.
+    /// Reads a message that is whole: one that ends early could end before its rules.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
+        let length = u64::from(u32::from_le_bytes(length));
         let mut bytes = Vec::new();
-        from.take(u32::from_le_bytes(length).into()).read_to_end(&mut bytes)?;
+        if from.take(length).read_to_end(&mut bytes)? as u64 != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let mut rest = &bytes[..];
         let mut first = texts(&mut rest)?.into_iter();
         let (program, dir) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
@@ -181,11 +184,12 @@ mod tests {
         };
         for rules in [None, Some(rules)] {
             order.rules = rules;
-            let mut bytes = Vec::new();
-            order.write(&mut bytes).unwrap();
+            let bytes = order.bytes().unwrap();
             assert_eq!(Order::read(&mut &bytes[..]).unwrap(), order);
-            // Half of it is no order.
-            assert!(Order::read(&mut &bytes[..bytes.len() - 1]).is_err());
+            // A part of it is no order, wherever it ends.
+            for length in 0..bytes.len() {
+                assert!(Order::read(&mut &bytes[..length]).is_err(), "{length} bytes");
+            }
         }
     }
 }

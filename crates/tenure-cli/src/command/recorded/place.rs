@@ -10,6 +10,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tenure_cards::project::{Durability, Project, StoreSettings};
+use tenure_cards::sandbox::store_files;
+use tenure_hosts::hide;
 use tenure_store::Store;
 
 /// The folder of a project's own records.
@@ -78,6 +80,7 @@ impl Place {
     pub(crate) fn open(&self) -> Result<Store> {
         self.check_links()?;
         self.make_folder()?;
+        hide(store_files(&self.file));
         Ok(self.configured(adopted(Store::open(&self.file)?, self.adoption)?))
     }
 
@@ -99,6 +102,7 @@ impl Place {
             .into());
         }
         self.check_links()?;
+        hide(store_files(&self.file));
         Ok(self.configured(adopted(Store::open_existing(&self.file)?, self.adoption)?))
     }
 

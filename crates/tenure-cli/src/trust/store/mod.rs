@@ -15,6 +15,9 @@ use std::time::SystemTime;
 /// The form of the file that this program writes.
 const VERSION: u32 = 1;
 
+/// The most projects whose records are hidden from what is started: each costs every start a little.
+const MOST_HIDDEN: usize = 32;
+
 /// One thing that a project would execute, or that it lets its models or hooks do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Item {
@@ -168,6 +171,15 @@ impl Store {
     /// The projects that were accepted, by root.
     pub(crate) fn projects(&self) -> &BTreeMap<String, Accepted> {
         &self.projects
+    }
+
+    /// Hides the records of the projects that were accepted last from what is started: they are as readable to it as
+    /// all of the user's home.
+    pub(crate) fn hide_records(&self) {
+        let mut known: Vec<(&String, &Accepted)> = self.projects.iter().collect();
+        known.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));
+        let folders = known.into_iter().map(|(root, _)| Path::new(root).join(".tenure"));
+        tenure_hosts::hide(folders.filter(|folder| folder.is_dir()).take(MOST_HIDDEN));
     }
 
     /// Where the project at `root` stands, if these items are what it would execute now.

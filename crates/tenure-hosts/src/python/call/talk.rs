@@ -267,6 +267,10 @@ impl<'a> Talk<'a> {
             {
                 return Err(error.into());
             }
+            let message = match self.call.host.environment().hint(&message) {
+                Some(hint) => format!("{message}; {hint}"),
+                None => message,
+            };
             return Err(PythonError { message, traceback: frame.trace }.into());
         }
         if let Some(what) = frame.bad {
