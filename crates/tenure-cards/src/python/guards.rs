@@ -168,7 +168,7 @@ fn unseen(
         ),
         false => (
             "",
-            "they have another `sandbox`, so it runs in another process",
+            "it has another `sandbox` and runs in another process",
             "keep it as JSON in `ctx.state`, which every process reads, or give both the same `sandbox`",
         ),
     };
