@@ -137,6 +137,9 @@ impl Command {
         let name = self.argv.first().map_or("", String::as_str);
         let path = program::resolve(name, &self.dir, &self.variables)?;
         let args: Vec<&OsStr> = self.argv.iter().skip(1).map(OsStr::new).collect();
+        let mut variables = self.variables.clone();
+        let sandbox = self.sandbox.as_ref();
+        variables.extend(self.check.as_ref().and_then(|check| check.variable(sandbox)));
         let mut tries = BUSY.0;
         loop {
             if let Some(check) = &self.check {
@@ -146,7 +149,7 @@ impl Command {
                 program: path.as_os_str(),
                 args: &args,
                 dir: &self.dir,
-                variables: self.variables.clone(),
+                variables: variables.clone(),
                 sandbox: self.sandbox.clone(),
             };
             match Process::spawn(launch, tracker).await {

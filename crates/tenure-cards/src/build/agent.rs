@@ -18,6 +18,7 @@ use crate::card::{
 use crate::compose::Member;
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::Project;
+use crate::sandbox::sandboxed;
 use crate::team::ModelExplanation;
 use crate::user::UserConfig;
 use std::collections::BTreeMap;
@@ -297,7 +298,11 @@ impl Workshop<'_> {
         for tool in &agent.function_tools {
             entries.python = true;
             let spec = (*tool.spec).clone();
-            builder = builder.tool(self.hosts.python.tool(tool.function.clone(), spec));
+            let mut own = self.hosts.python.tool(tool.function.clone(), spec);
+            if let Some(grant) = &tool.sandbox {
+                own = own.environment(sandboxed(self.hosts.environment, Some(grant)));
+            }
+            builder = builder.tool(own);
         }
         if agent.shell {
             builder = self.with_shell(builder, agent);

@@ -243,7 +243,10 @@ impl Entries {
         let (registration, runs) = match &declared.run {
             Run::Python(python) => {
                 self.python = true;
-                let own = hosts.python.hook(python.function.clone(), points).role(role);
+                let mut own = hosts.python.hook(python.function.clone(), points).role(role);
+                if let Some(grant) = &declared.sandbox {
+                    own = own.environment(sandboxed(hosts.environment, Some(grant)));
+                }
                 (hook(own.named(declared.name.clone())), python.spec.clone())
             }
             Run::Command(command) => {

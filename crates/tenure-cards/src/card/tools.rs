@@ -1,5 +1,6 @@
 //! Python functions as tools.
 
+use crate::sandbox::Grant;
 use crate::source::Span;
 use std::sync::Arc;
 use tenure_core::tool::ToolSpec;
@@ -18,6 +19,8 @@ pub struct FunctionTool {
     pub spec: Arc<ToolSpec>,
     /// Whether one of its arguments is source code.
     pub code: Option<CodeTool>,
+    /// `sandbox`: the confinement of the process that it runs in, if it is not the project's.
+    pub sandbox: Option<Grant>,
     /// Where it is written.
     pub span: Span,
 }

@@ -8,7 +8,7 @@ use crate::build::used_servers;
 use crate::card::{Card, CardContext, Environ, Expansion, Secret, parse_card};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::project::{ModelSettings, Project, card_folders, report_stray, sibling_cards};
-use crate::python::{PythonFiles, check_guards, reach};
+use crate::python::{PythonFiles, check_processes, reach};
 use crate::source::{Document, FileKind, Layout, Node, Source, Span};
 use crate::trust::{CommandChecks, Modules, ProjectPython};
 use crate::user::UserConfig;
@@ -332,7 +332,7 @@ impl CardLoader<'_> {
         grants::check(&cards, &project, &mut report);
         let (user, environ) = (options.user.clone(), options.environ.clone());
         let redactor = options.redactor.clone();
-        check_guards(&python, &mut report);
+        check_processes(&python, &mut report);
         let reached = reach(&python, &project, &mut report);
         let python = Arc::new(ProjectPython::new(python.into_files(), reached));
         let (asked, commands) = (asked.to_owned(), CommandChecks::new(&project));

@@ -168,7 +168,7 @@ codes! {
     FrameworkImport = "T0910", Warning, "a Python file imports what is there only where a package is installed";
     MissingFolder = "T0911", Warning, "a working directory is not there yet";
     UnreadConfig = "T0912", Warning, "a configuration of fast-agent is not read";
-    UnseenByGuard = "T0913", Warning, "a guard reads what only functions of another process set";
+    UnseenByProcess = "T0913", Warning, "a function reads what only functions of another process set";
     ForeignConfig = "T0914", Warning, "a tenure.toml above the project belongs to another user and is not read";
     // T10xx: workflows
     NoWorkflow = "T1001", Error, "a folder is not a workflow";

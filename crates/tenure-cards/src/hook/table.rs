@@ -6,12 +6,13 @@ use super::{CardHooks, DeclaredHook, On, Places, Run, ToolHookSet};
 use crate::card::{list_words, present};
 use crate::diagnostic::Code;
 use crate::nearest::nearest;
-use crate::python::Use;
-use crate::sandbox::{self, Grant};
+use crate::python::{FunctionProcess, Use};
+use crate::sandbox;
 use crate::source::{Key, Node, Span, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_core::hook::{Limit, Point, Points, Policy};
+use tenure_hosts::Role;
 
 const FIELDS: &[&str] = &[
     "run",
@@ -282,9 +283,6 @@ impl SpecScope<'_, '_> {
         }
         let name = self.reader.words(node, "name").map(|name| name.trim().to_owned());
         let policy = self.policy(node, on.as_ref());
-        if let (Some(Policy::Deny), Some(Run::Python(python))) = (policy, &run) {
-            self.python.note_guard(&python.function);
-        }
         let timeout = self.duration(node, "timeout");
         let backoff = self.duration(node, "backoff").map(Limit::duration);
         let retries = self.reader.whole(node, "retries", 0..=10).unwrap_or(0);
@@ -294,7 +292,12 @@ impl SpecScope<'_, '_> {
         let order = self.reader.whole(node, "order", i64::from(i32::MIN)..=i64::from(i32::MAX));
         let again_on_resume = self.again(node, on.as_ref());
         let writes = self.written(node, run.as_mut());
-        let sandbox = self.sandbox(node, run.as_ref());
+        let sandbox = sandbox::grant(self.reader, node);
+        if let Some(Run::Python(python)) = &run {
+            let role = if policy == Some(Policy::Deny) { Role::Guard } else { Role::Other };
+            let process = FunctionProcess { role, sandbox: sandbox.clone() };
+            self.python.note_process(&python.function, process);
+        }
         let span = node.span;
         let sound = self.reader.report.errors() == before_errors;
         let named = Named {
@@ -344,17 +347,6 @@ impl SpecScope<'_, '_> {
             }
             _ => self.writes(node, None),
         }
-    }
-
-    /// The confinement of a command, or of what a ready-made hook runs.
-    fn sandbox(&mut self, node: &Node, run: Option<&Run>) -> Option<Grant> {
-        let grant = sandbox::grant(self.reader, node)?;
-        if let (Some(Run::Python(_)), Some((key, _))) = (run, node.entry(sandbox::SANDBOX)) {
-            let message = "a function has no `sandbox` of its own: all functions share one process";
-            let help = "write `[sandbox]` in tenure.toml, which holds for that process, or make the hook a command";
-            self.reader.problem_help(Code::Contradiction, key.span, message, help);
-        }
-        Some(grant)
     }
 
     fn used(&mut self, table: &Node, node: &Node) -> (Option<String>, Option<Run>) {

@@ -61,7 +61,7 @@ pub struct DeclaredHook {
     pub again_on_resume: bool,
     /// The files that its commands write, absolute: what is in them does not count when a command is started.
     pub writes: Vec<PathBuf>,
-    /// `sandbox`: the confinement of its command, if it is not the project's.
+    /// `sandbox`: the confinement of its process, if it is not the project's.
     pub sandbox: Option<Grant>,
     /// Where it is written.
     pub span: Span,

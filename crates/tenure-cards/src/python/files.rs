@@ -5,6 +5,7 @@ use super::module::{Binding, Function, Module};
 use crate::diagnostic::{Code, Diagnostic, Report};
 use crate::nearest::nearest;
 use crate::project::{ConfineError, Project, confine};
+use crate::sandbox::Grant;
 use crate::source::{MAX_FILE, Source, Span};
 use rustpython_ruff_python_ast as ast;
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +29,14 @@ pub(super) struct FunctionUse {
     pub(super) function: PythonFunction,
     /// The parameter that takes the context.
     pub(super) context: Option<Arc<str>>,
-    pub(super) role: Role,
+    pub(super) process: FunctionProcess,
+}
+
+/// The process of a family that a function runs in: functions that share it share live objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FunctionProcess {
+    pub(crate) role: Role,
+    pub(crate) sandbox: Option<Grant>,
 }
 
 /// A Python file that was read and parsed.
@@ -143,17 +151,17 @@ impl PythonFiles {
         parsed.collect()
     }
 
-    /// Notes that a function is used: not as a guard, as far as is known yet.
+    /// Notes that a function is used: in the process of most functions, as far as is known yet.
     pub(crate) fn note_use(&mut self, function: &PythonFunction, context: Option<Arc<str>>) {
-        let (function, role) = (function.clone(), Role::Other);
-        self.uses.push(FunctionUse { function, context, role });
+        let (function, process) = (function.clone(), FunctionProcess::default());
+        self.uses.push(FunctionUse { function, context, process });
     }
 
-    /// Notes that the last use of a function is one as a guard.
-    pub(crate) fn note_guard(&mut self, function: &PythonFunction) {
+    /// Notes in which process the last use of a function is.
+    pub(crate) fn note_process(&mut self, function: &PythonFunction, process: FunctionProcess) {
         let mut uses = self.uses.iter_mut().rev();
         if let Some(used) = uses.find(|used| used.function == *function) {
-            used.role = Role::Guard;
+            used.process = process;
         }
     }
 

@@ -1,7 +1,8 @@
-//! Attributes and globals that guards read and never see, because functions of another process set them.
+//! Attributes and globals that functions read and never see, because functions of another process set them: guards, and
+//! functions with a `sandbox` of their own.
 
 use super::bound::{Nesting, nesting};
-use super::files::{FunctionUse, Parsed, PythonFiles};
+use super::files::{FunctionProcess, FunctionUse, Parsed, PythonFiles};
 use super::module::{Module, span};
 use super::touch::{Access, Given, Holder, Object, Touch, touches};
 use crate::diagnostic::{Code, Diagnostic, Report};
@@ -44,17 +45,17 @@ const OF_RUNNER: &[&str] = &[
 /// The most calls that are followed from one function: no file is too long to be checked.
 const MOST_CALLS: usize = 500;
 
-/// Reports every attribute of `ctx.agent` and `ctx.runner`, and every global, that a guard reads and only functions
-/// of the same file set that are no guards.
-pub(crate) fn check_guards(python: &PythonFiles, report: &mut Report) {
+/// Reports every attribute of `ctx.agent` and `ctx.runner`, and every global, that a function reads and only functions
+/// of the same file set that run in another process.
+pub(crate) fn check_processes(python: &PythonFiles, report: &mut Report) {
     let mut files: BTreeMap<&Path, Vec<&FunctionUse>> = BTreeMap::new();
     for used in python.uses() {
         files.entry(used.function.file.path()).or_default().push(used);
     }
     for (path, uses) in files {
-        let has = |role| uses.iter().any(|used| used.role == role);
-        if has(Role::Guard)
-            && has(Role::Other)
+        let (first, rest) = (uses.first(), uses.iter().skip(1));
+        let is_other = |used: &&FunctionUse| first.is_some_and(|it| it.process != used.process);
+        if rest.copied().any(|used| is_other(&used))
             && let Some(parsed) = python.parsed(path)
         {
             check(&parsed, &uses, report);
@@ -65,8 +66,16 @@ pub(crate) fn check_guards(python: &PythonFiles, report: &mut Report) {
 /// A function, and what it touches, with the functions of its file that it calls.
 struct Touching<'a> {
     name: &'a str,
-    role: Role,
+    process: &'a FunctionProcess,
     touches: Vec<Touch>,
+}
+
+impl Touching<'_> {
+    /// Whether it sees nothing of what another one sets. That guards set something for others is not worth a word.
+    fn is_apart_from(&self, other: &Self) -> bool {
+        let (here, there) = (self.process, other.process);
+        here.sandbox != there.sandbox || (here.role == Role::Guard && there.role == Role::Other)
+    }
 }
 
 fn check(parsed: &Parsed, uses: &[&FunctionUse], report: &mut Report) {
@@ -80,30 +89,30 @@ fn check(parsed: &Parsed, uses: &[&FunctionUse], report: &mut Report) {
     let mut all: Vec<Touching<'_>> = Vec::new();
     for used in uses {
         let name = &*used.function.name;
-        if !all.iter().any(|known| known.name == name && known.role == used.role) {
+        if !all.iter().any(|known| known.name == name && *known.process == used.process) {
             let touches = functions.reached(&parsed.module, used);
-            all.push(Touching { name, role: used.role, touches });
+            all.push(Touching { name, process: &used.process, touches });
         }
     }
-    for guard in all.iter().filter(|it| it.role == Role::Guard) {
+    for reader in &all {
         let mut told = BTreeSet::new();
-        for read in guard.touches.iter().filter(|it| it.access == Access::Reads) {
+        for read in reader.touches.iter().filter(|it| it.access == Access::Reads) {
             if told.insert((read.holder, &*read.name))
-                && let Some((setter, set)) = set_elsewhere(&all, read, &functions.variables)
+                && let Some(set) = set_elsewhere(&all, (reader, read), &functions.variables)
             {
-                report.push(unseen(parsed, (guard.name, read), (setter, set)));
+                report.push(unseen(parsed, (reader, read), set));
             }
         }
     }
 }
 
-/// Returns the function that sets what is read, or changes it in place, if no guard does. Of globals only
-/// `variables` are changed in place: a module that is imported is not.
+/// Returns the function that sets what is read, or changes it in place, if none of the reader's process does. Of globals
+/// only `variables` are changed in place: a module that is imported is not.
 fn set_elsewhere<'a>(
     all: &'a [Touching<'a>],
-    read: &Touch,
+    (reader, read): (&Touching<'_>, &Touch),
     variables: &HashSet<&str>,
-) -> Option<(&'a str, &'a Touch)> {
+) -> Option<(&'a Touching<'a>, &'a Touch)> {
     if is_given(read) {
         return None;
     }
@@ -115,11 +124,12 @@ fn set_elsewhere<'a>(
     let sets = |it: &&Touch| is_set(it.access) && it.holder == read.holder && it.name == read.name;
     let mut setter = None;
     for touching in all {
-        let set = touching.touches.iter().find(sets);
-        match (touching.role, set) {
-            (Role::Guard, Some(_)) => return None,
-            (Role::Other, Some(set)) => setter = setter.or(Some((touching.name, set))),
-            (_, None) => {}
+        let Some(set) = touching.touches.iter().find(sets) else { continue };
+        if touching.process == reader.process {
+            return None;
+        }
+        if setter.is_none() && reader.is_apart_from(touching) {
+            setter = Some((touching, set));
         }
     }
     setter
@@ -134,13 +144,15 @@ fn is_given(read: &Touch) -> bool {
     known.contains(&&*read.name) || read.name.starts_with("__")
 }
 
-fn unseen(parsed: &Parsed, guard: (&str, &Touch), setter: (&str, &Touch)) -> Diagnostic {
+fn unseen(
+    parsed: &Parsed,
+    (reader, read): (&Touching<'_>, &Touch),
+    (setter, set): (&Touching<'_>, &Touch),
+) -> Diagnostic {
     let line = |touch: &Touch| {
         let place = parsed.placed(touch.span).start as usize;
         parsed.source.line_col(place).line
     };
-    let (reads, read) = guard;
-    let (sets, set) = setter;
     let name = &read.name;
     let (what, there) = match read.holder {
         Holder::Agent => (format!("`ctx.agent.{name}`"), "it is never there"),
@@ -148,15 +160,27 @@ fn unseen(parsed: &Parsed, guard: (&str, &Touch), setter: (&str, &Touch)) -> Dia
         Holder::Module => (format!("the global `{name}`"), "it is never changed"),
     };
     let verb = if set.access == Access::Changes { "changes" } else { "sets" };
+    let (who, why, help) = match reader.process.sandbox == setter.process.sandbox {
+        true => (
+            "the guard ",
+            "guards run in a process of their own",
+            "keep it as JSON in `ctx.state`, which guards read too, or have a guard set it (`policy: deny`)",
+        ),
+        false => (
+            "",
+            "it has another `sandbox` and runs in another process",
+            "keep it as JSON in `ctx.state`, which every process reads, or give both the same `sandbox`",
+        ),
+    };
     let message = format!(
-        "the guard `{reads}` reads {what} in line {}, which `{sets}` {verb} in line {}: guards run in a process of \
-         their own, where {there}",
+        "{who}`{}` reads {what} in line {}, which `{}` {verb} in line {}: {why}, where {there}",
+        reader.name,
         line(read),
+        setter.name,
         line(set)
     );
-    let help = "keep it as JSON in `ctx.state`, which guards read too, or have a guard set it (`policy: deny`)";
     let place = parsed.placed(read.span);
-    Diagnostic::new(Code::UnseenByGuard, &parsed.source, place, message).help(help)
+    Diagnostic::new(Code::UnseenByProcess, &parsed.source, place, message).help(help)
 }
 
 /// The functions and the variables of a file that stand at its top level.

@@ -3,6 +3,7 @@
 use super::module::span;
 use crate::source::Span;
 use rustpython_ruff_python_ast as ast;
+use rustpython_ruff_python_ast::visitor::{self, Visitor};
 use rustpython_ruff_python_ast::{Expr, Stmt};
 
 /// An import statement; of `import a, b` each module by itself.
@@ -49,7 +50,37 @@ impl Import {
 pub(super) fn imports(body: &[Stmt]) -> Vec<Import> {
     let mut walk = Walk { within: None, found: Vec::new() };
     walk.block(body, Made::Always);
-    walk.found
+    let mut named = Named(walk.found);
+    named.visit_body(body);
+    named.0
+}
+
+/// The modules that a file imports by their names, as `importlib.import_module("a.b")` does. What cannot be read here is
+/// refused when it is tried.
+struct Named(Vec<Import>);
+
+impl<'a> Visitor<'a> for Named {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr
+            && let Some(Expr::StringLiteral(name)) = call.arguments.args.first()
+            && is_import(&call.func)
+            && !name.value.to_str().starts_with('.')
+        {
+            let (module, span) = (name.value.to_str().to_owned(), span(call.range));
+            let (names, made, within) = (Vec::new(), Made::Guarded, None);
+            self.0.push(Import { level: 0, module, names, span, made, within });
+        }
+        visitor::walk_expr(self, expr);
+    }
+}
+
+/// Whether a function that is called imports what it is told.
+fn is_import(function: &Expr) -> bool {
+    match function {
+        Expr::Name(name) => ["import_module", "__import__"].contains(&name.id.as_str()),
+        Expr::Attribute(of) => of.attr.id.as_str() == "import_module",
+        _ => false,
+    }
 }
 
 struct Walk<'a> {

@@ -20,10 +20,10 @@ mod touch;
 mod types;
 
 pub(crate) use effect::SaidEffect;
-pub(crate) use files::{Found, refusal};
+pub(crate) use files::{Found, FunctionProcess, refusal};
 pub use files::{Origin, PythonFiles};
 pub use fit::Use;
 pub(crate) use fit::{Misfit, context, fit};
-pub(crate) use guards::check_guards;
+pub(crate) use guards::check_processes;
 pub(crate) use reach::reach;
 pub(crate) use tool::tool_spec;

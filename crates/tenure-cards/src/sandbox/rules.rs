@@ -6,6 +6,7 @@ use crate::check::Loaded;
 use crate::project::CONFIG_FILE;
 use crate::trust::{ItemKind, inventory};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use tenure_hosts::{Confinement, Environment, Network};
 
@@ -14,6 +15,8 @@ const PROCESSES: u64 = 512;
 const MEMORY_MIB: u64 = 8192;
 /// A folder with more files than this that may not be written is protected as a whole.
 const MOST_FILES: usize = 100;
+/// The most folders of compiled code that are hidden: each is a mount of every process.
+const MOST_CACHES: usize = 64;
 
 /// Caches that package runners write, each a folder beneath a home.
 const CACHES: &[&str] = &[".npm", ".cache/uv", ".cache/pip"];
@@ -129,6 +132,7 @@ fn base(loaded: &Loaded, settings: &SandboxSettings, more: &[PathBuf]) -> Confin
     hidden.extend(of_project(loaded));
     hidden.retain(|place| !root.starts_with(place));
     let mut protected = guarding(loaded, more);
+    hidden.extend(caches(loaded));
     protected.extend(hidden.iter().cloned());
     // A project that is the home itself, or above it, gives no right to all of that.
     let is_home = home.as_ref().is_some_and(|home| home.starts_with(&root));
@@ -149,6 +153,39 @@ fn base(loaded: &Loaded, settings: &SandboxSettings, more: &[PathBuf]) -> Confin
         memory: settings.memory_mib.unwrap_or(MEMORY_MIB).saturating_mul(1 << 20),
         is_required: false,
     }
+}
+
+/// Returns the folders of compiled code that commands would believe, and that nothing was held against.
+///
+/// One that is not there yet is made, because only what is there can be hidden: else a process makes it, and the next
+/// command runs what is in it. What is not hidden is kept from a command by [`StartCheck`](tenure_hosts::StartCheck).
+fn caches(loaded: &Loaded) -> BTreeSet<PathBuf> {
+    let mut all = BTreeSet::new();
+    for folders in loaded.commands.caches() {
+        if all.union(&folders).count() <= MOST_CACHES {
+            all.extend(folders);
+        }
+    }
+    if all.is_empty() || !hides_files() {
+        return BTreeSet::new();
+    }
+    let root = &loaded.project.root;
+    all.retain(|folder| match fs::symlink_metadata(folder) {
+        Ok(found) => found.is_dir(),
+        Err(_) => folder.starts_with(root) && fs::create_dir(folder).is_ok(),
+    });
+    all
+}
+
+/// Whether this kernel can keep files from a process.
+#[cfg(target_os = "linux")]
+fn hides_files() -> bool {
+    tenure_hosts::abilities().is_some_and(|kernel| kernel.mounts || kernel.landlock)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hides_files() -> bool {
+    false
 }
 
 /// The files of the project that decide over its processes: they may be read and not written.

@@ -275,6 +275,7 @@ fn function_tools() -> Value {
             "variant": { "const": "code" },
             "code_arg": words(),
             "language": words(),
+            "sandbox": super::sandbox(),
         },
         "required": ["entrypoint"],
         "additionalProperties": false,

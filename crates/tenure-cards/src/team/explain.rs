@@ -1,7 +1,7 @@
 //! Which hooks run, where they are declared, and what their failure means.
 
 use crate::build::{Assembly, Built, HookPlace, selections, used_servers};
-use crate::card::Card;
+use crate::card::{Card, CardKind};
 use crate::check::Loaded;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -32,6 +32,9 @@ pub struct Explanation {
     /// What a crash means for a call under way, by tool. Agents are not among them: their own calls
     /// say it.
     pub effects: BTreeMap<String, Effect>,
+    /// The confinement that its card asks for, by tool.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sandboxes: BTreeMap<String, String>,
     /// The tool servers that it uses. Their tools are known once they are connected.
     pub servers: Vec<ServerExplanation>,
     /// The agents that it calls.
@@ -132,7 +135,7 @@ pub struct EntryExplanation {
     /// The files that its commands are declared to write, as seen from its card.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
-    /// The confinement of its command, if it is not the project's.
+    /// The confinement of its process, if it is not the project's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     /// The agent whose guard it is, if it comes along from one that calls this agent.
@@ -193,6 +196,7 @@ fn explain(built: &Built, assembly: &Assembly, loaded: &Loaded) -> Explanation {
         servers: servers(card, loaded),
         tools: built.blueprint.tools().iter().map(|tool| tool.name.to_string()).collect(),
         effects: effects(built),
+        sandboxes: sandboxes(card),
         children: built.children.iter().map(ToString::to_string).collect(),
         max_steps: config.max_steps,
         use_history: config.use_history,
@@ -204,6 +208,15 @@ fn effects(built: &Built) -> BTreeMap<String, Effect> {
     let is_agent = |name: &str| built.blueprint.is_composite(name);
     let own = built.blueprint.tools().iter().filter(|tool| !is_agent(&tool.name));
     own.map(|tool| (tool.name.to_string(), tool.effect)).collect()
+}
+
+fn sandboxes(card: &Card) -> BTreeMap<String, String> {
+    let CardKind::Agent(agent) = &card.kind else { return BTreeMap::new() };
+    let said = agent
+        .function_tools
+        .iter()
+        .filter_map(|tool| Some((tool.spec.name.to_string(), tool.sandbox.as_ref()?.to_string())));
+    said.collect()
 }
 
 fn servers(card: &Card, loaded: &Loaded) -> Vec<ServerExplanation> {

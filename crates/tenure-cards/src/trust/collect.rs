@@ -146,7 +146,11 @@ impl Collector<'_> {
         self.hooks(&card.hooks, name, &card.source);
         if let CardKind::Agent(agent) = &card.kind {
             for tool in &agent.function_tools {
-                self.function(&tool.function, &format!("{name}: tool"), "");
+                let used = format!("{name}: tool");
+                if let Some(grant) = &tool.sandbox {
+                    self.granted(grant, &format!("{used} {}", tool.spec.name));
+                }
+                self.function(&tool.function, &used, "");
             }
             let permissions = [
                 (agent.shell, "shell: the model may run any command, as you"),

@@ -2,8 +2,8 @@
 
 use super::command::files;
 use super::digest::sha256_of;
-use super::environment::{Extent, environment_of, program};
-use super::python::{Rest, importable, own_interpreter};
+use super::environment::{CACHE, Extent, environment_of, program};
+use super::python::{Importable, Rest, importable, own_interpreter};
 use super::{ItemKind, UNREADABLE};
 use crate::hook::CommandRef;
 use crate::project::Project;
@@ -21,10 +21,37 @@ pub(crate) enum CommandUser {
     Server,
 }
 
-/// What of the project a command runs, with the hashes of its contents: that which the inventory
-/// says of this command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct CommandState(BTreeMap<String, Option<String>>);
+/// What of the project a command runs, as the inventory says it of this command.
+#[derive(Clone, Debug)]
+struct CommandState {
+    /// The hashes of contents, by what they are of.
+    contents: BTreeMap<String, Option<String>>,
+    caches: Caches,
+}
+
+/// The compiled code that Python would find for the sources that a command may import.
+#[derive(Clone, Debug)]
+enum Caches {
+    /// In these folders, each beside a source. Not all of them need be there.
+    Folders(BTreeSet<PathBuf>),
+    /// Anywhere beneath these folders: they hold more than is looked at.
+    Beneath(BTreeSet<PathBuf>),
+}
+
+impl Caches {
+    /// Those of what a command imports from `folders`.
+    fn of(folders: BTreeSet<PathBuf>, imported: &Importable) -> Self {
+        if matches!(imported.rest, Some(Rest::Unknown)) {
+            return Self::Beneath(folders);
+        }
+        let others = imported.others.iter().map(|(file, _)| file);
+        let holders: BTreeSet<_> =
+            imported.files.iter().chain(others).filter_map(|file| file.parent()).collect();
+        let real = holders.into_iter().filter_map(|folder| folder.canonicalize().ok());
+        let real = real.filter(|folder| !folder.ends_with(CACHE));
+        Self::Folders(real.map(|folder| folder.join(CACHE)).collect())
+    }
+}
 
 impl CommandState {
     /// As it is now. Executes nothing.
@@ -37,23 +64,25 @@ impl CommandState {
         let programs = found.program.iter().chain(own);
         let items =
             programs.flat_map(|path| program(path, ItemKind::CommandFile, project, Extent::Start));
-        let mut all: BTreeMap<String, Option<String>> =
+        let mut contents: BTreeMap<String, Option<String>> =
             items.map(|item| (item.what, item.sha256)).collect();
         for file in found.files.iter().chain(&imported.files) {
             let sha256 = sha256_of(file).unwrap_or_else(|_| UNREADABLE.into());
-            all.insert(project.relative(file), Some(sha256));
+            contents.insert(project.relative(file), Some(sha256));
         }
         // Files that nobody looks at cannot be compared.
-        if let Some(Rest::Hashed(sha256)) = imported.rest {
-            all.insert("one of the files that it may import".to_owned(), Some(sha256));
+        if let Some(Rest::Hashed(sha256)) = &imported.rest {
+            let what = "one of the files that it may import".to_owned();
+            contents.insert(what, Some(sha256.clone()));
         }
-        Self(all)
+        let caches = Caches::of(found.imports, &imported);
+        Self { contents, caches }
     }
 
     /// What is another one in `now`, or is in one of both only.
     fn changed<'a>(&'a self, now: &'a Self) -> Option<&'a String> {
-        let mut all = self.0.keys().chain(now.0.keys());
-        all.find(|what| self.0.get(*what) != now.0.get(*what))
+        let mut all = self.contents.keys().chain(now.contents.keys());
+        all.find(|what| self.contents.get(*what) != now.contents.get(*what))
     }
 }
 
@@ -83,7 +112,8 @@ impl CommandChecks {
         let checked = self.state(command);
         let command = command.clone();
         let project = self.project.clone();
-        StartCheck::new(move || {
+        let (Caches::Folders(caches) | Caches::Beneath(caches)) = checked.caches.clone();
+        let check = StartCheck::new(move || {
             let Some(what) = checked.changed(&CommandState::now(&command, &project)).cloned()
             else {
                 return Ok(());
@@ -95,7 +125,19 @@ impl CommandChecks {
             Err(format!(
                 "`{what}` changed since it was checked; start again to be asked about it{hint}"
             ))
-        })
+        });
+        check.distrusting(caches)
+    }
+
+    /// Returns the folders of compiled code that no command may see, for each command that is known; none for one that
+    /// has them anywhere.
+    pub(crate) fn caches(&self) -> Vec<BTreeSet<PathBuf>> {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders = states.values().filter_map(|state| match &state.caches {
+            Caches::Folders(folders) => Some(folders.clone()),
+            Caches::Beneath(_) => None,
+        });
+        folders.collect()
     }
 
     /// Returns the check before each start of a hook's command in a folder: every file that its line names is as it was

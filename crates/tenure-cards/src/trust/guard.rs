@@ -6,7 +6,7 @@
 
 use super::collect::Collector;
 use super::{Item, ItemKind, sha256_hex};
-use crate::card::Card;
+use crate::card::{Card, CardKind};
 use crate::hook::{CardHooks, DeclaredHook, Places, Run};
 use crate::project::{CONFIG_FILE, ProjectConfig};
 use crate::sandbox::Grant;
@@ -110,6 +110,13 @@ impl Collector<'_> {
                 let meant = with_aliases(written, &card.source);
                 let line = format!("{name} {}", one_line(written));
                 guards.add(line, if meant == written { "" } else { &meant });
+            }
+        }
+        if let CardKind::Agent(agent) = &card.kind {
+            for tool in &agent.function_tools {
+                if let Some(grant) = &tool.sandbox {
+                    guards.setting(&format!("tool {}", tool.spec.name), format!("sandbox {grant}"));
+                }
             }
         }
         let file = card.source.path().file_name().unwrap_or_default();

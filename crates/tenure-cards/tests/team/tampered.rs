@@ -131,6 +131,31 @@ async fn what_is_listed_is_what_runs_although_the_files_change_before_the_start(
     assert_eq!(run.output, "listed beside");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_module_that_is_imported_by_its_name_is_checked_with_the_others() {
+    let hook = "import importlib\nfrom importlib import import_module\ndef look(ctx):\n    \
+                words = [importlib.import_module('plugins.one').WORD, import_module('plugins.two').WORD]\n    \
+                return {'finish': ' '.join(words)}\n";
+    let card = "---\nname: a\nhooks: [{ on: before_agent, run: 'hooks/hook.py:look' }]\n---\nx\n";
+    let project = Project::new([
+        ("a.md", card),
+        ("hooks/hook.py", hook),
+        ("plugins/one.py", "WORD = 'one'\n"),
+        ("plugins/two.py", "WORD = 'two'\n"),
+        ("plugins/three.py", "WORD = 'three'\n"),
+    ]);
+    let loaded = project.loaded();
+    let listed: Vec<String> = inventory(&loaded).items.into_iter().map(|item| item.what).collect();
+    for (file, is_listed) in [("one", true), ("two", true), ("three", false)] {
+        assert_eq!(listed.contains(&format!("plugins/{file}.py")), is_listed, "{listed:?}");
+    }
+    let team = Team::builder(loaded).build().expect("a team");
+    team.start().await.expect("it starts");
+    let run = team.run(None, "hello").await.expect("it runs");
+    team.shutdown().await;
+    assert_eq!(run.output, "one two");
+}
+
 /// Says yes to `write` alone, in the shell.
 const GUARD: &str = "#!/bin/sh\ncase \"$(cat)\" in\n  *'\"name\":\"write\"'*) echo '{\"allow\": true}' ;;\n  \
                      *) echo '{\"deny\": \"the script says no\"}' ;;\nesac\n";

@@ -68,6 +68,10 @@ const CARD: &str = "---\nname: a\nfunction_tools: ['tools/tools.py:write', 'tool
 
 const SITE: &str = ".venv/lib/python3*/site-packages";
 
+/// The same with a command as the guard, which decides by a module beside it.
+const COMMAND: &str = "import sys\nimport rules\nis_deploy = '\"name\":\"deploy\"' in sys.stdin.read()\n\
+                       print('{\"deny\": \"the rules say no\"}' if is_deploy and not rules.ALLOWED else '{\"allow\": true}')\n";
+
 /// A project with an environment of its own, in which `hack` is imported whenever Python starts and `rules` and
 /// `others` are installed. Its guard imports what it decides by when it is asked.
 fn project(decides: &str) -> Project {
@@ -220,4 +224,19 @@ def look(ctx):
     assert!(lines[1].contains("late.py was not checked"), "{said}");
     assert_eq!(lines[2], "run_path of a checked file: extra", "{said}");
     assert!(lines[3].contains("late.zip") && lines[3].contains("ImportError"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_reads_no_compiled_code_where_none_can_be_hidden() {
+    let card = CARD.replace("'guards/guard.py:check'", "[python3, guards/guard.py]");
+    let project = Project::new([
+        ("a.md", card.as_str()),
+        ("tools/tools.py", TOOLS),
+        ("guards/guard.py", COMMAND),
+        ("guards/rules.py", "ALLOWED = False\n"),
+    ]);
+    let said = attacked(&project, "forge", "guards/rules.py", "ALLOWED = True\n").await;
+    assert!(project.path().join("guards/__pycache__").exists(), "it was forged");
+    assert!(said.contains("the rules say no"), "{said}");
+    assert!(!project.path().join("deployed").exists(), "{said}");
 }

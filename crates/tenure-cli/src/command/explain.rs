@@ -91,11 +91,14 @@ fn dimmed(text: &str, indent: usize) -> String {
     lines.iter().map(|line| format!("{:indent$}{}\n", "", paint(DIM, line))).collect()
 }
 
-/// A tool, and what a crash means for a call of it, if that is said.
+/// A tool, with what a crash means for a call of it and with its confinement, if these are said.
 fn tool_of(agent: &Explanation, tool: &str) -> String {
-    match agent.effects.get(tool) {
-        Some(effect) if *effect != Effect::default() => format!("{tool} ({})", effect.as_str()),
-        _ => tool.to_owned(),
+    let effect = agent.effects.get(tool).filter(|effect| **effect != Effect::default());
+    let sandbox = agent.sandboxes.get(tool).map(|sandbox| format!("sandbox {sandbox}"));
+    let said = effect.map(|effect| effect.as_str().to_owned()).into_iter().chain(sandbox);
+    match said.collect::<Vec<_>>() {
+        said if said.is_empty() => tool.to_owned(),
+        said => format!("{tool} ({})", said.join(", ")),
     }
 }
 

@@ -300,18 +300,104 @@ fn a_hook_may_have_less_than_the_project_and_explain_says_so() {
     assert!(!sandbox.path("hooks/mark").exists(), "it writes nothing");
 }
 
+/// Functions that note which process they run in and what they see, and try to write the project.
+const FUNCTIONS: &str = r#"
+import os
+
+def note(name, ctx):
+    try:
+        with open(f"mark-{name}", "w"):
+            pass
+    except OSError:
+        pass
+    seen = getattr(ctx.agent, "seen", 0) + 1
+    ctx.agent.seen = seen
+    ctx.state[name] = f"{os.getpid()} {seen}"
+
+def usual(ctx):
+    ctx.agent.pool = "a pool"
+    note("usual", ctx)
+
+def less(ctx):
+    assert getattr(ctx.agent, "pool", None) is None
+    note("less", ctx)
+
+def guard(ctx):
+    note("guard", ctx)
+    return {"allow": True}
+
+def look(ctx) -> str:
+    """Looks."""
+    note("look", ctx)
+    with open("seen.txt", "w") as file:
+        file.write(str(dict(ctx.state)))
+    return "looked"
+
+def own(ctx) -> str:
+    """Looks from elsewhere."""
+    note("own", ctx)
+    return "looked"
+"#;
+
+#[test]
+fn a_function_with_a_sandbox_of_its_own_runs_in_a_process_of_its_own() {
+    let card = "---
+model: script:a.json
+function_tools:
+  - f.py:look
+  - { entrypoint: 'f.py:own', sandbox: read-only }
+hooks:
+  - { on: before_agent, run: 'f.py:usual' }
+  - { on: before_agent, run: 'f.py:less', sandbox: read-only }
+  - { on: before_agent, run: 'f.py:guard', policy: deny, sandbox: read-only }
+---
+x
+";
+    let answers = r#"[{"call": "own", "with": {}}, {"call": "look", "with": {}}, "done"]"#;
+    let sandbox = Sandbox::with(&[("a.md", card), ("a.json", answers), ("f.py", FUNCTIONS)]);
+    // Who shares nothing with whom is told before anything runs.
+    let checked = sandbox.run(&["check", "a.md"]).exits(0);
+    let told = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(told.contains("`less` reads `ctx.agent.pool` in line"), "{checked}");
+    sandbox.run(&["explain", "a.md"]).exits(0).prints("own (sandbox read-only)");
+    sandbox.run(&["trust", "accept", "a.md"]).exits(0);
+    let ran = sandbox.run(&["run", "a.md", "-m", "hi"]).exits(0);
+    let state = sandbox.read("seen.txt");
+    let seen = |name: &str| {
+        let from = state.find(&format!("'{name}': '")).unwrap_or_else(|| panic!("{state}: {ran}"));
+        let text = &state[from + name.len() + 5..];
+        let text = text.split('\'').next().unwrap_or_default().to_owned();
+        let (pid, count) = text.split_once(' ').unwrap_or_else(|| panic!("{text}: {ran}"));
+        (pid.to_owned(), count.to_owned())
+    };
+    let [usual, less, guard, look, own] = ["usual", "less", "guard", "look", "own"].map(seen);
+    assert_eq!((&usual.0, &less.0), (&look.0, &own.0), "equal grants share a process: {ran}");
+    assert!(usual.0 != less.0 && guard.0 != usual.0 && guard.0 != less.0, "{ran}");
+    // Live attributes are those of the process.
+    let counts = [usual.1, less.1, guard.1, look.1, own.1];
+    assert_eq!(counts.each_ref().map(String::as_str), ["1", "1", "1", "2", "2"], "{ran}");
+    for (name, is_there) in
+        [("usual", true), ("look", true), ("less", false), ("guard", false), ("own", false)]
+    {
+        assert_eq!(sandbox.path(&format!("mark-{name}")).exists(), is_there, "{name}: {ran}");
+    }
+    // To confine a tool less is a change.
+    sandbox.write("a.md", &card.replace("'f.py:own', sandbox: read-only", "'f.py:own'"));
+    assert_eq!(sandbox.run(&["run", "a.md", "-m", "hi"]).code, Some(4));
+    sandbox.write(
+        "a.md",
+        &card.replace("'f.py:own', sandbox: read-only", "'f.py:own', sandbox: full"),
+    );
+    let asked = sandbox.run(&["trust", "review", "a.md"]);
+    assert!(asked.stdout.contains("sandbox: full, so it may do whatever you may"), "{asked}");
+}
+
 #[test]
 fn a_sandbox_that_cannot_be_is_told_with_its_place() {
     let card = CARD.replace("try.sh] }", "try.sh], sandbox: { preset: wide, networks: true } }");
     let ran = project("", &card).run(&["check", "a.md"]).exits(3);
     let told = format!("{}{}", ran.stdout, ran.stderr);
     assert!(told.contains("wide") && told.contains("networks"), "{ran}");
-    let card = CARD.replace("[./hooks/try.sh]", "hooks/f.py:f, sandbox: full");
-    let sandbox = project("", &card);
-    sandbox.write("hooks/f.py", "def f(ctx):\n    pass\n");
-    let ran = sandbox.run(&["check", "a.md"]).exits(3);
-    let told = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(told.contains("a function has no `sandbox` of its own"), "{ran}");
     let ran =
         project("[sandbox]\npreset = \"wide\"\nprocesses = 0\n", CARD).run(&["check"]).exits(3);
     let told = format!("{}{}", ran.stdout, ran.stderr);

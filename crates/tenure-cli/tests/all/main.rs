@@ -6,6 +6,7 @@ mod basics;
 mod chat;
 mod chat_stops;
 mod check;
+mod compiled;
 mod confinement;
 mod demo;
 mod doctor;

@@ -55,6 +55,8 @@ impl Child {
         variables.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
         let sandbox = server.environment.sandbox().cloned();
+        let check = server.config.check.as_ref();
+        variables.extend(check.and_then(|check| check.variable(sandbox.as_ref())));
         let launch = Launch { program: OsStr::new(program), args: &args, dir, variables, sandbox };
         let mut process = Process::spawn(launch, &server.tracker).await.map_err(|error| {
             let shown = dir.display();

@@ -2,11 +2,12 @@
 
 use super::PythonHost;
 use super::call::{Given, Invocation, Rest, Said, Told};
-use super::host::{Chair, Entry};
-use crate::Role;
+use super::host::Entry;
+use super::seats::{Chair, EnvironmentId};
 use crate::payload::At;
 use crate::reply::{Decision, Expect, Reply, apply};
 use crate::site::Site;
+use crate::{Environment, Role};
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
@@ -38,19 +39,29 @@ pub struct PythonHook {
     entry: Arc<Entry>,
     points: Points,
     role: Role,
+    environment: EnvironmentId,
     name: Arc<str>,
 }
 
 impl PythonHook {
     pub(super) fn new(host: PythonHost, entry: Arc<Entry>, points: Points) -> Self {
         let name = entry.function.name.clone();
-        Self { host, entry, points, role: Role::default(), name }
+        let (role, environment) = (Role::default(), EnvironmentId::default());
+        Self { host, entry, points, role, environment, name }
     }
 
     /// Says whether the function guards: a guard that says nothing has not said yes.
     #[must_use]
     pub fn role(mut self, role: Role) -> Self {
         self.role = role;
+        self
+    }
+
+    /// Has the function run in another environment than the host's. It shares a worker with functions whose environment
+    /// is the same, and no live object with any other.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = self.host.environment_id(environment);
         self
     }
 
@@ -66,10 +77,7 @@ impl PythonHook {
     }
 
     async fn call(&self, site: Site<'_>, at: &At<'_>, rest: Rest<'_>) -> Result<Said, HookError> {
-        let chair = match self.role {
-            Role::Guard => Chair::Guards,
-            Role::Other => Chair::Others,
-        };
+        let chair = Chair { role: self.role, environment: self.environment };
         let (host, entry, hook) = (&self.host, &self.entry, &*self.name);
         let invocation = Invocation { host, entry, site, hook, rest, chair };
         invocation.run(Told::Hook(at)).await

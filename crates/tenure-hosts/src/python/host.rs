@@ -3,13 +3,14 @@
 use super::folding::Folding;
 use super::life::LULL;
 use super::lock;
+use super::seats::{Chair, EnvironmentId, Groups, Key, Seat, Sharing};
 use super::starts::Starts;
 use super::worker::Worker;
 use super::{
     MessageHookKind, PythonConfig, PythonFile, PythonFunction, PythonHook, PythonLifecycleTool,
     PythonLimits, PythonMessageHook, PythonTool, ToolHooks, ToolHooksAdapter, WorkerKeeper,
 };
-use crate::Environment;
+use crate::{Environment, Role};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,15 +20,15 @@ use tenure_core::InstanceId;
 use tenure_core::context::Cx;
 use tenure_core::hook::{FaultKind, HookError, Points};
 use tenure_core::tool::ToolSpec;
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 /// Runs Python functions in worker processes.
 ///
 /// Instances of one family (a root, its clones and forks) share a worker, and so do instances that
-/// [`join`](PythonHost::join) the same group. Their guards share another, in which nothing else runs. A
-/// function's module is loaded once in each worker, so what one hook leaves in a global, or an object that
-/// it puts into `ctx.state`, is there for the next.
+/// [`join`](PythonHost::join) the same group. Their guards share another, in which nothing else runs, and so do
+/// functions that run in an environment of their own. A function's module is loaded once in each worker, so what
+/// one hook leaves in a global, or an object that it puts into `ctx.state`, is there for the next.
 ///
 /// All functions of an instance run on one thread with one event loop. A plain function keeps it until it
 /// returns; only one that waits for `next`, `ask` or `step` has a thread of its own, the same at every call.
@@ -55,76 +56,13 @@ struct Inner {
     has_groups: AtomicBool,
     spare: Mutex<Option<oneshot::Receiver<Started>>>,
     catalog: Mutex<Catalog>,
+    /// The environments that functions run in beside that of the configuration, by their numbers less one.
+    environments: Mutex<Vec<Environment>>,
     starts: Starts,
     is_closed: AtomicBool,
 }
 
 type Started = Result<Arc<Worker>, String>;
-
-/// The seat of a worker: whose functions it runs, and which of them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    of: Sharing,
-    chair: Chair,
-}
-
-/// The instances that share workers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Sharing {
-    Family(InstanceId),
-    Group(Arc<str>),
-}
-
-/// One of the two workers of a family or group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Chair {
-    /// For guards alone: no other function can reach what they decide with.
-    Guards,
-    /// For all other hooks, and for tools.
-    Others,
-}
-
-impl Chair {
-    const BOTH: [Chair; 2] = [Chair::Guards, Chair::Others];
-}
-
-/// Who is in which group.
-#[derive(Default)]
-struct Groups {
-    of: HashMap<InstanceId, Arc<str>, Folding>,
-    members: HashMap<Arc<str>, Vec<InstanceId>, Folding>,
-}
-
-impl Groups {
-    fn join(&mut self, instance: InstanceId, group: Arc<str>) {
-        if let Some(before) = self.of.insert(instance, group.clone())
-            && let Some(members) = self.members.get_mut(&before)
-        {
-            members.retain(|member| *member != instance);
-        }
-        self.members.entry(group).or_default().push(instance);
-    }
-
-    fn forget(&mut self, group: &str) {
-        for instance in self.members.remove(group).unwrap_or_default() {
-            self.of.remove(&instance);
-        }
-    }
-}
-
-/// The place of a worker, which another one takes when it crashes.
-#[derive(Default)]
-struct Seat {
-    worker: Option<Arc<Worker>>,
-    /// Held by the call that starts a worker for it.
-    filling: Arc<AsyncMutex<()>>,
-}
-
-impl Seat {
-    fn sitting(&self) -> Option<&Arc<Worker>> {
-        self.worker.as_ref().filter(|worker| worker.is_fit())
-    }
-}
 
 /// The files and functions that were ever asked for, by number.
 #[derive(Default)]
@@ -151,6 +89,7 @@ impl PythonHost {
             has_groups: AtomicBool::new(false),
             spare: Mutex::default(),
             catalog: Mutex::default(),
+            environments: Mutex::default(),
             starts: Starts::default(),
             is_closed: AtomicBool::new(false),
         };
@@ -183,10 +122,11 @@ impl PythonHost {
     /// Ends the workers of a family or group.
     async fn dismiss(&self, of: Sharing) {
         let seats = {
+            let keys = self.inner.keys(&of);
             let mut seats = lock(&self.inner.seats);
-            Chair::BOTH.map(|chair| seats.remove(&Key { of: of.clone(), chair }))
+            keys.filter_map(|key| seats.remove(&key)).collect::<Vec<_>>()
         };
-        let workers = seats.into_iter().flatten().filter_map(|seat| seat.worker);
+        let workers = seats.into_iter().filter_map(|seat| seat.worker);
         let workers: Vec<_> = workers.filter(|worker| !worker.is_gone()).collect();
         futures_util::future::join_all(workers.iter().map(|worker| worker.dismiss())).await;
     }
@@ -274,6 +214,20 @@ impl PythonHost {
         Arc::new(Entry { function, id, file })
     }
 
+    /// Returns the number of an environment: the same one for an equal one.
+    pub(super) fn environment_id(&self, environment: Environment) -> EnvironmentId {
+        if environment == self.inner.config.environment {
+            return EnvironmentId::default();
+        }
+        let mut all = lock(&self.inner.environments);
+        let known = all.iter().position(|it| *it == environment);
+        let at = known.unwrap_or_else(|| {
+            all.push(environment);
+            all.len() - 1
+        });
+        EnvironmentId(at + 1)
+    }
+
     pub(super) fn tracker(&self) -> &TaskTracker {
         &self.inner.tracker
     }
@@ -310,7 +264,10 @@ impl PythonHost {
         if let Some(worker) = self.inner.sitting(&key) {
             return Ok(worker);
         }
-        let started = self.inner.take_spare().await;
+        let started = match self.inner.environment_of(chair) {
+            None => self.inner.take_spare().await,
+            Some(environment) => self.inner.start_in(environment).await,
+        };
         let worker = started.map_err(|why| HookError::of_kind(FaultKind::NotStarted, why))?;
         let before = {
             let mut seats = lock(&self.inner.seats);
@@ -324,7 +281,9 @@ impl PythonHost {
             // It has threads that never came back, and is idle.
             self.inner.tracker.spawn(async move { before.dismiss().await });
         }
-        self.inner.start_spare();
+        if chair.environment == EnvironmentId::default() {
+            self.inner.start_spare();
+        }
         Ok(worker)
     }
 
@@ -336,9 +295,9 @@ impl PythonHost {
             return self.dismiss(of).await;
         }
         let workers: Vec<_> = {
+            let keys = self.inner.keys(&of);
             let seats = lock(&self.inner.seats);
-            let keys = Chair::BOTH.map(|chair| Key { of: of.clone(), chair });
-            keys.iter().filter_map(|key| seats.get(key)?.worker.clone()).collect()
+            keys.filter_map(|key| seats.get(&key)?.worker.clone()).collect()
         };
         for worker in workers {
             worker.forget(cx.instance_id());
@@ -349,6 +308,28 @@ impl PythonHost {
 impl Inner {
     fn key(&self, cx: &Cx<'_>, chair: Chair) -> Key {
         Key { of: self.sharing(cx), chair }
+    }
+
+    /// Returns the seats that the instances have or could have.
+    fn keys(&self, of: &Sharing) -> impl Iterator<Item = Key> + use<> {
+        let (of, others) = (of.clone(), lock(&self.environments).len());
+        let chairs = (0..=others).flat_map(|number| {
+            let environment = EnvironmentId(number);
+            [Role::Guard, Role::Other].map(|role| Chair { role, environment })
+        });
+        chairs.map(move |chair| Key { of: of.clone(), chair })
+    }
+
+    /// Returns the environment of a worker, if it is not that of the configuration.
+    fn environment_of(&self, chair: Chair) -> Option<Environment> {
+        let at = chair.environment.0.checked_sub(1)?;
+        lock(&self.environments).get(at).cloned()
+    }
+
+    /// Starts a worker in another environment. There is no spare for it: few functions ask for one.
+    async fn start_in(&self, environment: Environment) -> Started {
+        let config = PythonConfig { environment, ..self.config.clone() };
+        Worker::start(&config, &self.tracker).await.map(Arc::new)
     }
 
     fn sharing(&self, cx: &Cx<'_>) -> Sharing {

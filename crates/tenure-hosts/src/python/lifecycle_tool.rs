@@ -2,7 +2,8 @@
 
 use super::PythonHost;
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::{Chair, Entry};
+use super::host::Entry;
+use super::seats::Chair;
 use crate::LifecycleCall;
 use serde_json::Value;
 use std::fmt;
@@ -48,7 +49,7 @@ impl PythonLifecycleTool {
             site: call.site,
             hook: &self.name,
             rest: Rest::Nothing,
-            chair: Chair::Others,
+            chair: Chair::default(),
         };
         match invocation.run(Told::Lifecycle(&call.at)).await? {
             Said::Decision(value) => Ok(value.unwrap_or_default()),

@@ -4,7 +4,8 @@ mod list;
 
 use super::PythonHost;
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::{Chair, Entry};
+use super::host::Entry;
+use super::seats::Chair;
 use crate::site::Site;
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -108,7 +109,7 @@ impl PythonMessageHook {
             site: Site::from(cx),
             hook: &self.name,
             rest: Rest::Nothing,
-            chair: Chair::Others,
+            chair: Chair::default(),
         };
         match invocation.run(Told::Message(&given)).await? {
             Said::Decision(value) => Ok(value),

@@ -1,7 +1,7 @@
 //! Hooks and tools written in Python.
 //!
-//! A [`PythonHost`] keeps worker processes: for each family of instances or group one, and one more for its
-//! guards, and a warm spare. A worker runs one embedded script. Each instance has a lane there, which is a
+//! A [`PythonHost`] keeps worker processes: for each family of instances or group one, one more for its
+//! guards, one for each other environment that functions run in, and a warm spare. A worker runs one embedded script. Each instance has a lane there, which is a
 //! thread with an event loop and a socket; functions are sent as source and called by frames. A call that
 //! takes too long is cancelled, then its thread is given up; only a process that no longer answers is killed.
 
@@ -25,6 +25,7 @@ mod message_hooks;
 mod modules;
 mod outbox;
 mod raised;
+mod seats;
 mod source;
 mod start;
 mod starts;

@@ -1,8 +1,9 @@
 //! The `on_start` of instances: which of them ran, for a worker that takes another's place.
 
 use super::folding::Folding;
-use super::host::{Chair, Entry};
+use super::host::Entry;
 use super::lock;
+use super::seats::Chair;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tenure_core::InstanceId;

@@ -1,8 +1,10 @@
 //! A Python function as a tool.
 
 use super::call::{Arguments, Invocation, Rest, Said, Told};
-use super::host::{Chair, Entry};
+use super::host::Entry;
+use super::seats::Chair;
 use super::{PythonHost, arguments};
+use crate::Environment;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
@@ -24,11 +26,20 @@ pub struct PythonTool {
     host: PythonHost,
     entry: Arc<Entry>,
     spec: ToolSpec,
+    chair: Chair,
 }
 
 impl PythonTool {
     pub(super) fn new(host: PythonHost, entry: Arc<Entry>, spec: ToolSpec) -> Self {
-        Self { host, entry, spec }
+        Self { host, entry, spec, chair: Chair::default() }
+    }
+
+    /// Has the function run in another environment than the host's. It shares a worker with functions whose environment
+    /// is the same, and no live object with any other.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.chair.environment = self.host.environment_id(environment);
+        self
     }
 }
 
@@ -56,7 +67,7 @@ impl Tool for PythonTool {
             site: cx.into(),
             hook: &self.spec.name,
             rest: Rest::Nothing,
-            chair: Chair::Others,
+            chair: self.chair,
         };
         let said = invocation.run(told).await;
         match said.map_err(|error| ToolError::new(error.to_string()))? {

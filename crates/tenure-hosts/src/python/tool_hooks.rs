@@ -3,7 +3,8 @@
 mod standing;
 
 use super::call::{Invocation, Rest, Said, Told};
-use super::host::{Chair, Entry};
+use super::host::Entry;
+use super::seats::Chair;
 use super::{PythonFunction, PythonHost, lock};
 use crate::payload::{At, Response};
 use crate::reply::RequestPatch;
@@ -234,7 +235,7 @@ impl ToolHooksAdapter {
             site,
             hook: kind.as_str(),
             rest: Rest::Nothing,
-            chair: Chair::Others,
+            chair: Chair::default(),
         };
         let named = |error| self.named(kind, error);
         match call.run(Told::Hook(&at)).await.map_err(named)? {

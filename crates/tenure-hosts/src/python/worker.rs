@@ -4,10 +4,11 @@ use super::control::{Control, Progress};
 use super::desk::CallId;
 use super::folding::Folding;
 use super::frame;
-use super::host::Chair;
 use super::lane::{Gone, Lane, NotSent};
 use super::life::{End, Life};
+use super::seats::Chair;
 use super::{PythonFile, lock, start};
+use crate::Role;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -172,7 +173,7 @@ impl Worker {
                 lane
             }
         };
-        lane.assign(&json!({ "instance": about, "guard": chair == Chair::Guards }));
+        lane.assign(&json!({ "instance": about, "guard": chair.role == Role::Guard }));
         of.push(lane.clone());
         Ok(Some(lane))
     }
@@ -231,7 +232,18 @@ impl Worker {
         );
         self.life.stray(why.as_bytes());
         let gone = Gone::new(FaultKind::Panicked, why.into());
-        lane.lose(Gone { culprit: Some(id), begun: begun.into(), ..gone });
+        self.lose(lane, Gone { culprit: Some(id), begun: begun.into(), ..gone });
+    }
+
+    /// Takes no more calls on a lane. Its thread ends when it comes back and finds its pipes closed.
+    fn lose(&self, lane: &Lane, gone: Gone) {
+        lane.lose(gone);
+        for lanes in lock(&self.lanes).values_mut() {
+            // A further lane never becomes the first.
+            if lanes.first().is_some_and(|first| !first.is_open()) {
+                lanes.clear();
+            }
+        }
     }
 
     fn kill_silent(&self, id: CallId, hook: &str) {
@@ -242,10 +254,16 @@ impl Worker {
         self.life.kill(End::Killed { why: why.into(), by: Some(id) });
     }
 
-    /// Gives up a lane on which the instance could not be set up.
+    /// Gives up a lane on which the instance could not be set up. A start that runs there is interrupted, and counts as a
+    /// thread that was given up until it returns.
     pub(super) fn close_lane(&self, lane: &Lane) {
+        if lane.is_open() {
+            // In this order: a lane that was given up is not found any more.
+            self.control.interrupt();
+            drop(self.control.abandon(lane.number()));
+        }
         let why = "the agent could not be started again in its worker".into();
-        lane.lose(Gone::new(FaultKind::NotStarted, why));
+        self.lose(lane, Gone::new(FaultKind::NotStarted, why));
     }
 
     /// Decides on a change of a chat's variables. Lanes are read at the same time, so that a change may come

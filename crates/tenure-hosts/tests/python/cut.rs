@@ -327,3 +327,80 @@ def after(): return " + ".join(said)
     assert_eq!(said.output().matches("the call is over").count(), 2, "{}", said.output());
     agent.shutdown().await;
 }
+
+#[tokio::test]
+async fn g4_an_end_that_has_not_begun_has_the_time_of_the_ends_and_no_more() {
+    // It waits for its module, or for the thread of its instance. Neither is its own time.
+    for waits in ["loads", "queues"] {
+        let lab = lab(r#"
+if os.path.exists(here + "/loads"): time.sleep(20)
+async def hangs(ctx): time.sleep(20)
+async def after(ctx): note("after")
+"#);
+        let mut agent = lab.agent().with_lifecycle(lab.hook("after", Point::AfterAgent));
+        match waits {
+            "loads" => std::fs::write(lab.path().join("loads"), "").expect("written"),
+            _ => {
+                let hangs = hook(lab.hook("hangs", Point::AfterAgent)).limit(10_000 * MILLIS);
+                agent = agent.with_lifecycle(hangs);
+            }
+        }
+        agent.config_mut().limits.ends = 600 * MILLIS;
+        let agent = lab.started(agent).await;
+        let run = timeout(8000 * MILLIS, agent.run("go")).await;
+        let failures = run.expect("the ends are bounded").expect("an end fails no turn").failures;
+        assert!(!failures.is_empty(), "{waits}");
+        assert_eq!(noted(&lab, "after"), 0, "{waits}");
+        lab.host.kill();
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_waits_until_the_one_before_it_has_heeded_its_cancel() {
+    let lab = lab(r#"
+async def slow(ctx):
+    try: await asyncio.sleep(100)
+    finally:
+        await asyncio.sleep(0.4)
+        note("cleaned")
+async def after(ctx): note("after")
+"#);
+    let agent = lab
+        .agent()
+        .with_lifecycle(hook(lab.hook("slow", Point::BeforeAgent)).limit(200 * MILLIS))
+        .with_lifecycle(lab.hook("after", Point::AfterAgent));
+    let agent = lab.started(agent).await;
+    agent.run("go").await.expect_err("it takes too long");
+    let log = std::fs::read_to_string(lab.path().join("log")).unwrap_or_default();
+    assert_eq!(log, "cleaned\nafter\n");
+    agent.shutdown().await;
+}
+
+#[tokio::test]
+async fn g7_a_call_that_began_unheard_on_a_thread_that_is_given_up_is_not_made_again() {
+    // What the thread says of the begin of `pays` is held up until long after the thread was given up.
+    let lab = lab(r#"
+import __main__ as worker
+def slow_to_tell(self, frame, write=worker.Pipe.write):
+    if b"began" in frame and os.path.exists(here + "/log"): time.sleep(3)
+    return write(self, frame)
+worker.Pipe.write = slow_to_tell
+async def waits(seconds): await asyncio.sleep(seconds)
+async def pays():
+    note("paid")
+    return "paid"
+"#);
+    let model = Scripted::new(Vec::<ModelResponse>::new())
+        .calls([("waits", json!({ "seconds": 0 }))])
+        .calls([("pays", json!({}))])
+        .calls([("waits", json!({ "seconds": 100 })), ("pays", json!({}))])
+        .text("over");
+    let tools = ["waits", "pays"].map(|name| lab.tool(name));
+    let agent = tools.into_iter().fold(lab.agent().model(model), |agent, tool| agent.tool(tool));
+    let agent = lab.started(agent.tool_limit(300 * MILLIS)).await;
+    agent.run("go").await.expect("a tool that fails is a result");
+    sleep(3000 * MILLIS).await;
+    assert_eq!(noted(&lab, "paid"), 1, "in the step before: what became of the other is not known");
+    agent.shutdown().await;
+}

@@ -313,3 +313,62 @@ async fn a_process_with_many_threads_that_never_came_back_is_replaced_when_it_is
     assert!(hung > 2, "one such thread costs no process");
     agent.shutdown().await;
 }
+
+#[tokio::test]
+async fn threads_that_come_back_after_all_cost_no_process() {
+    let lab = Lab::new(
+        "import os, time\ndef turn(ctx):\n    if ctx.input == 'late': time.sleep(2.5)\n    return {'finish': str(os.getpid())}\n",
+    );
+    let mut agents = Vec::new();
+    for _ in 0..10 {
+        let turn = hook(lab.hook("turn", Point::BeforeAgent)).limit(Duration::from_millis(100));
+        let agent = lab.started(lab.agent().with_lifecycle(turn)).await;
+        lab.host.join(agent.id(), "group");
+        agents.push(agent);
+    }
+    let first = agents[0].run("hello").await.expect("it finishes").output().to_owned();
+    for late in futures_util::future::join_all(agents.iter().map(|it| it.run("late"))).await {
+        late.expect_err("it is late");
+    }
+    tokio::time::sleep(Duration::from_millis(3500)).await;
+    for agent in &agents {
+        assert_eq!(agent.run("hello").await.expect("it finishes").output(), first);
+    }
+    for agent in agents {
+        agent.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn starts_that_are_cut_and_never_return_count_as_threads_that_were_given_up() {
+    let lab = Lab::new(
+        r#"
+import os, time
+here = os.path.dirname(__file__)
+def start(ctx):
+    if ctx.reason: time.sleep(1000)
+def turn(ctx):
+    if ctx.input == "crash": os._exit(3)
+"#,
+    );
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent));
+    let agent = lab.started(agent).await;
+    agent.run("crash").await.expect_err("it crashes");
+    let mut seen = std::collections::HashSet::new();
+    for tries in 0.. {
+        let limit = Duration::from_millis(300);
+        let late = agent.request("hello").limit(limit).run().await;
+        assert_eq!(late.expect_err("its time was up").outcome(), Outcome::TimedOut);
+        seen.extend(lab.host.processes());
+        if seen.len() > 1 {
+            assert!(tries > 2, "one such thread costs no process");
+            break;
+        }
+        assert!(tries < 20, "it is never replaced");
+    }
+    lab.host.kill();
+    agent.shutdown().await;
+}

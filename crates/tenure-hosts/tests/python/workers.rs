@@ -3,7 +3,8 @@
 use crate::python::support::Lab;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use tenure_core::hook::Point;
+use tenure_core::hook::{Point, Policy, Registration, hook};
+use tenure_hosts::{Environment, PythonHook, Role};
 use tenure_testkit::{cases, eventually, is_alive};
 
 const COUNTING: &str = r#"
@@ -319,4 +320,90 @@ async fn two_hosts_do_not_disturb_each_other() {
     for agent in agents {
         agent.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn a_hundred_clones_of_one_root_use_two_processes() {
+    let lab = Lab::new(&format!("{COUNTING}def guard(ctx): return {{'allow': True}}\n"));
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.host.keeper())
+        .with_lifecycle(lab.hook("start", Point::OnStart))
+        .with_lifecycle(lab.hook("turn", Point::BeforeAgent))
+        .with_lifecycle(guarding(lab.hook("guard", Point::BeforeAgent).role(Role::Guard)));
+    let root = lab.started(agent).await;
+    let mut clones = Vec::new();
+    for _ in 0..100 {
+        clones.push(root.spawn_detached_instance(None).await.expect("a clone"));
+    }
+    for ran in futures_util::future::join_all(clones.iter().map(|clone| clone.run("hello"))).await {
+        ran.expect("it goes on");
+    }
+    assert_eq!(lab.host.processes().len(), 2, "one worker, and one for guards");
+    for clone in &clones {
+        assert_eq!(clone.state_value("count"), Some(json!(101)), "they share its module");
+        clone.shutdown().await;
+    }
+    root.shutdown().await;
+    assert_eq!(lab.host.processes().len(), 0);
+}
+
+#[tokio::test]
+async fn functions_of_equal_environments_share_a_process_of_their_own() {
+    let lab = Lab::new(
+        r#"
+import os
+count = 0
+def note(ctx, name):
+    global count
+    count += 1
+    ctx.state[name] = f"{os.environ.get('WHERE')} {count}"
+    ctx.state[name + " pid"] = os.getpid()
+def start(ctx): note(ctx, "start")
+def usual(ctx): note(ctx, "usual")
+def own(ctx): note(ctx, "own")
+def guard(ctx):
+    note(ctx, "guard")
+    return {"allow": True}
+def dies(ctx):
+    if ctx.input == "die": os._exit(1)
+"#,
+    );
+    let elsewhere = || Environment::new().set("WHERE", "elsewhere");
+    let agent = lab
+        .agent()
+        .with_lifecycle(lab.host.keeper())
+        .with_lifecycle(lab.hook("start", Point::OnStart).environment(elsewhere()))
+        .with_lifecycle(lab.hook("usual", Point::BeforeAgent).environment(Environment::new()))
+        .with_lifecycle(lab.hook("own", Point::BeforeAgent).environment(elsewhere()))
+        .with_lifecycle(guarding(
+            lab.hook("guard", Point::BeforeAgent).role(Role::Guard).environment(elsewhere()),
+        ))
+        .with_lifecycle(lab.hook("dies", Point::BeforeAgent).environment(elsewhere()));
+    let agent = lab.started(agent).await;
+    let state = |name: &str| agent.state_value(name).expect("it was set");
+    agent.run("hello").await.expect("it goes on");
+    for (name, found) in [
+        ("start", "elsewhere 1"),
+        ("usual", "None 1"),
+        ("own", "elsewhere 2"),
+        ("guard", "elsewhere 1"),
+    ] {
+        assert_eq!(state(name), found, "{name}");
+    }
+    assert_eq!(lab.host.processes().len(), 3);
+    assert_eq!(state("start pid"), state("own pid"));
+    // What happens to one of them happens to that one alone: it is replaced, and the instance started again there.
+    let pids = ["usual pid", "own pid", "guard pid"].map(state);
+    agent.run("die").await.expect_err("it dies");
+    agent.run("hello").await.expect("another worker took its place");
+    let now = ["usual pid", "own pid", "guard pid"].map(state);
+    assert!(now[0] == pids[0] && now[1] != pids[1] && now[2] == pids[2], "{pids:?} {now:?}");
+    assert_eq!((state("start"), state("start pid")), (json!("elsewhere 1"), now[1].clone()));
+    agent.shutdown().await;
+    assert_eq!(lab.host.processes().len(), 0, "the keeper ended them all");
+}
+
+fn guarding(guard: PythonHook) -> Registration {
+    hook(guard).policy(Policy::Deny)
 }

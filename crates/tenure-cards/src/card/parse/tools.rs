@@ -4,7 +4,8 @@ use crate::card::{CodeTool, FunctionTool, PluginCommand, list_words, present};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::hook::SpecScope;
 use crate::nearest::nearest;
-use crate::python::{Found, SaidEffect, tool_spec};
+use crate::python::{Found, FunctionProcess, SaidEffect, tool_spec};
+use crate::sandbox::{self, SANDBOX};
 use crate::source::{Node, Span, Value};
 use std::sync::Arc;
 use tenure_core::tool::{Effect, ToolSpec};
@@ -22,13 +23,15 @@ pub(super) fn read(tree: &Node, scope: &mut SpecScope<'_, '_>) -> Vec<FunctionTo
 }
 
 fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
-    let (text, span, code, effect) = match &node.value {
-        Value::Text(text) => (scope.reader.expanded(text, node.span), node.span, None, None),
+    let (mut effect, mut grant) = (None, None);
+    let (text, span, code) = match &node.value {
+        Value::Text(text) => (scope.reader.expanded(text, node.span), node.span, None),
         Value::Map(_) => {
-            let fields = ["entrypoint", "effect", "variant", "code_arg", "language"];
+            let fields = ["entrypoint", "effect", "variant", "code_arg", "language", SANDBOX];
             scope.reader.only(node, "a function tool", &fields, Code::UnknownField);
             let code = variant(node, scope);
-            let effect = scope.effect(node);
+            effect = scope.effect(node);
+            grant = sandbox::grant(scope.reader, node);
             let Some(entry) = present(node, "entrypoint") else {
                 scope.reader.problem_help(
                     Code::MissingField,
@@ -38,7 +41,7 @@ fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
                 );
                 return None;
             };
-            (scope.reader.words_of("entrypoint", entry)?, entry.span, code, effect)
+            (scope.reader.words_of("entrypoint", entry)?, entry.span, code)
         }
         _ => {
             let wanted = "a spec `file.py:function` or a mapping with `entrypoint`";
@@ -49,6 +52,11 @@ fn one(node: &Node, scope: &mut SpecScope<'_, '_>) -> Option<FunctionTool> {
     let mut tool = tool(&text, span, code, scope)?;
     if let Some(effect) = effect {
         Arc::make_mut(&mut tool.spec).effect = effect;
+    }
+    if grant.is_some() {
+        let process = FunctionProcess { sandbox: grant.clone(), ..FunctionProcess::default() };
+        scope.python.note_process(&tool.function, process);
+        tool.sandbox = grant;
     }
     Some(tool)
 }
@@ -142,6 +150,7 @@ fn tool(
         function,
         spec: Arc::new(spec),
         code,
+        sandbox: None,
         span,
     })
 }

@@ -9,9 +9,10 @@ mod talk;
 
 use super::config::limit_text;
 use super::frame::{self, Heard, Incoming};
-use super::host::{Chair, Entry};
+use super::host::Entry;
 use super::lane::{Gone, NotSent};
 use super::outbox::{Begin, Outbox};
+use super::seats::Chair;
 use super::starts::Start;
 use super::{PythonHost, Style, brief};
 use crate::payload::At;

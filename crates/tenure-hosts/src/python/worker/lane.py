@@ -306,10 +306,11 @@ class Lane:
     def end(self) -> None:
         lanes.pop(self.number, None)
         open_lanes.discard(self)
-        if self.is_abandoned:
-            control.send({"returned": self.number})
         instance = self.about.get("instance_id", "")
-        if not any(it.about.get("instance_id") == instance for it in list(lanes.values())):
+        if self.is_abandoned:
+            # The instance goes on, on another thread.
+            control.send({"returned": self.number})
+        elif not any(it.about.get("instance_id") == instance for it in list(lanes.values())):
             live_state.pop(instance, None)
             agents.pop(instance, None)
             runners.pop(instance, None)
