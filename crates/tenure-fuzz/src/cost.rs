@@ -52,3 +52,22 @@ pub(crate) fn memory(line: &str) -> u64 {
     let kilobytes = figure.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kilobytes.unwrap_or_default() << 10
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_too_much_is_known_even_after_it_was_given_back() {
+        let little = || drop(vec![1u8; 1 << 20]);
+        assert!(Cost::of(little).is_within_limits());
+        let cost = Cost::of(|| drop(vec![1u8; 300 << 20]));
+        assert!(cost.memory > MAX_MEMORY && !cost.is_within_limits(), "{cost:?}");
+        assert!(Cost::of(little).is_within_limits(), "the peak of another input does not count");
+        let spin = || {
+            let began = cpu_time();
+            while cpu_time() - began < MAX_CPU + Duration::from_millis(100) {}
+        };
+        assert!(!Cost::of(spin).is_within_limits());
+    }
+}

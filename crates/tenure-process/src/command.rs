@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::task::TaskTracker;
 
 /// The most of each stream that is kept unless said otherwise.
-const MOST: usize = 64 * 1024;
+pub(crate) const MOST: usize = 64 * 1024;
 /// How long a pipe may stay open when the command itself has ended.
 const AFTERMATH: Duration = Duration::from_millis(100);
 /// How often and how long a file is waited for that somebody is still writing.
@@ -161,14 +161,21 @@ impl Command {
     /// Dropping the future kills the command's process group and everything that it started, at
     /// once.
     pub async fn run(&self, tracker: &TaskTracker) -> Result<Heard, String> {
-        let mut process = self.start(tracker).await?;
-        let (mut out, mut err) = (Kept::at_most(self.most), Kept::at_most(self.most));
+        let process = self.start(tracker).await?;
+        Heard::of(process, &self.told, self.most).await
+    }
+}
+
+impl Heard {
+    /// Tells a process something, waits for its end and kills what it left behind; keeps `most` of each stream.
+    pub(crate) async fn of(mut process: Process, told: &[u8], most: usize) -> Result<Self, String> {
+        let (mut out, mut err) = (Kept::at_most(most), Kept::at_most(most));
         let ended = {
             let (stdin, stdout, stderr) = (process.stdin(), process.stdout(), process.stderr());
             let tell = async {
                 // One that does not want to know is free not to.
                 if let Some(mut stdin) = stdin {
-                    let _ = stdin.write_all(&self.told).await;
+                    let _ = stdin.write_all(told).await;
                     let _ = stdin.shutdown().await;
                 }
             };
@@ -191,7 +198,7 @@ impl Command {
         };
         drop(process);
         let ended = ended.map_err(|error| format!("its end could not be seen: {error}"))?;
-        Ok(Heard { out, err, ended })
+        Ok(Self { out, err, ended })
     }
 }
 

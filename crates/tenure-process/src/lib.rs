@@ -40,7 +40,7 @@ pub use command::{Command, Heard};
 pub use environment::Environment;
 pub use kept::Kept;
 pub use lineage::{Lineage, PROCESS_NAME};
-pub use output::{Printed, output_within};
+pub use output::output_within;
 pub use program::find_program;
 pub use start_check::StartCheck;
 #[cfg(target_os = "linux")]

@@ -433,8 +433,9 @@ pub(super) async fn python_config(
     let interpreter = match &loaded.project.config.interpreter {
         Some(path) => Interpreter::at(root.join(path)),
         None if needed => {
-            let project = root.clone();
-            let found = tokio::task::spawn_blocking(move || Interpreter::find(&project)).await;
+            let (project, environment) = (root.clone(), environment.clone());
+            let find = move || Interpreter::find_in(&project, &environment);
+            let found = tokio::task::spawn_blocking(find).await;
             match found {
                 Ok(found) => found.map_err(|error| TeamError::start(error.to_string(), None))?,
                 Err(error) => return Err(TeamError::start(error.to_string(), None)),

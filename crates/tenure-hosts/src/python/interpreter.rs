@@ -3,7 +3,6 @@
 use crate::{Environment, HostError};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 use tenure_process::{find_program, output_within};
 
@@ -28,15 +27,24 @@ impl Interpreter {
     /// The interpreter of a project: its `.venv` or `venv`, else the active `VIRTUAL_ENV`, else
     /// `python3` on the `PATH`. It is run once, to ask for its version and for what it really is.
     pub fn find(project: &Path) -> Result<Interpreter, HostError> {
+        Self::find_in(project, &Environment::new())
+    }
+
+    /// Finds it as [`find`](Self::find) does, and runs it with the environment that its workers have, under their rules:
+    /// an interpreter may come with the project.
+    pub fn find_in(project: &Path, environment: &Environment) -> Result<Interpreter, HostError> {
         let active = std::env::var_os("VIRTUAL_ENV").filter(|it| !it.is_empty()).map(PathBuf::from);
-        Self::find_among(project, active, &std::env::var_os("PATH").unwrap_or_default())
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Self::find_among(project, active, &path, environment)
     }
 
     fn find_among(
         project: &Path,
         active: Option<PathBuf>,
         path: &OsStr,
+        environment: &Environment,
     ) -> Result<Interpreter, HostError> {
+        let probe = |python: &Path| probe_within(python, project, environment, PATIENCE);
         let own = [".venv", "venv"].map(|name| project.join(name));
         for folder in own.into_iter().chain(active) {
             let python = folder.join("bin").join("python");
@@ -81,20 +89,23 @@ impl Interpreter {
     }
 }
 
-fn probe(python: &Path) -> Result<Interpreter, String> {
-    probe_within(python, PATIENCE)
-}
-
-fn probe_within(python: &Path, patience: Duration) -> Result<Interpreter, String> {
-    let mut command = Command::new(python);
-    command.args(["-I", "-S", "-c", PROBE]).env_clear().envs(Environment::new().variables());
-    let output = output_within(command, patience)?;
-    let text = String::from_utf8_lossy(&output.said);
+fn probe_within(
+    python: &Path,
+    project: &Path,
+    environment: &Environment,
+    patience: Duration,
+) -> Result<Interpreter, String> {
+    let args = ["-I", "-S", "-c", PROBE];
+    let dir = if project.is_dir() { project } else { Path::new("/") };
+    // A relative path would be one from that folder.
+    let python = &std::path::absolute(python).map_err(|error| error.to_string())?;
+    let heard = output_within(python, &args, dir, environment, patience)?;
+    let text = heard.out.text();
     let mut lines = text.lines();
     let (Some(executable), Some(version)) = (lines.next(), lines.next()) else {
-        let said = String::from_utf8_lossy(&output.words);
+        let said = heard.err.text();
         let last = said.lines().last().unwrap_or("it printed nothing");
-        return Err(format!("it did not say its version ({}): {last}", output.ended));
+        return Err(format!("it did not say its version ({}): {last}", heard.ended));
     };
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let found = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
@@ -133,7 +144,12 @@ mod tests {
         }
         let path = at("path").into_os_string();
         let found = |folder: &str| {
-            let it = Interpreter::find_among(&at("project"), Some(at("active")), &path);
+            let it = Interpreter::find_among(
+                &at("project"),
+                Some(at("active")),
+                &path,
+                &Environment::new(),
+            );
             let it = it.expect("there is one");
             assert!(it.path().starts_with(at(folder)), "{folder}: {it:?}");
             assert_eq!(it.version(), "3.11.0");
@@ -142,7 +158,8 @@ mod tests {
         for folder in ["project/.venv", "project/venv", "active", "path"] {
             found(folder);
         }
-        let none = Interpreter::find_among(&at("project"), None, &path).expect_err("none is left");
+        let none = Interpreter::find_among(&at("project"), None, &path, &Environment::new());
+        let none = none.expect_err("none is left");
         assert!(none.to_string().contains("no Python was found"), "{none}");
     }
 
@@ -152,7 +169,9 @@ mod tests {
         let script = "#!/bin/sh\nsleep 600 &\necho $! > \"$0.child\"\nwait\n";
         let python = interpreter(dir.path(), script);
         let since = Instant::now();
-        let why = probe_within(&python, Duration::from_secs(1)).expect_err("it never answers");
+        let (environment, patience) = (Environment::new(), Duration::from_secs(1));
+        let why = probe_within(&python, dir.path(), &environment, patience);
+        let why = why.expect_err("it never answers");
         assert!(why.contains("did not answer within 1s"), "{why}");
         assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
         let child = std::fs::read_to_string(dir.path().join("python3.child")).expect("it began");

@@ -131,7 +131,7 @@ pub(super) const VALUES: &[&str] = &[
     "{'deny': None}",
     "{'deny': 5}",
     "{'allow': True, 'log': object()}",
-    "{'allow': True, 'log': '\\ud800'}",
+    "{'deny': '\\ud800'}",
     "{'allow': True, 'log': 10 ** 5000}",
     "{'allow': True, 'state': {'n': float('inf')}}",
     "circular()",
