@@ -4,12 +4,14 @@
 //! functions: the targets of `cargo fuzz` in `fuzz/`, the test of this crate, which replays the corpus in
 //! `fuzz/corpus`, and the program of this crate, which mutates the corpus for as long as it is told to (`scripts/fuzz`).
 
+mod cost;
 mod mutate;
 mod readers;
 mod worker;
 
+pub use cost::{Cost, MAX_CPU, MAX_MEMORY};
 pub use mutate::Mutator;
-pub use worker::{Cost, MAX_CPU, MAX_MEMORY, Verdict, Worker, serve};
+pub use worker::{Verdict, Worker, serve};
 
 use std::path::PathBuf;
 
@@ -191,9 +193,11 @@ pub fn target(name: &str) -> Option<&'static Target> {
 ///
 /// # Panics
 ///
-/// If there is no such reader, or it has a defect.
+/// If there is no such reader, if it has a defect, or if it takes more than [`MAX_CPU`] or [`MAX_MEMORY`].
 pub fn run(name: &str, data: &[u8]) {
-    (target(name).expect("a reader of this name").run)(data);
+    let target = target(name).expect("a reader of this name");
+    let cost = Cost::of(|| (target.run)(data));
+    assert!(cost.is_within_limits(), "{name} took {cost:?} for {} bytes", data.len());
 }
 
 /// The folder of a reader's corpus.

@@ -1,32 +1,18 @@
 //! A process of its own for a reader: it may crash, and its time and memory are measured.
 
+use crate::cost::{Cost, PEAK, cpu_time, memory};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use rustix::time::{ClockId, clock_gettime};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The most processor time that one input may take.
-pub const MAX_CPU: Duration = Duration::from_secs(1);
-/// The most memory that a reader may have had, in bytes.
-pub const MAX_MEMORY: u64 = 200 << 20;
 /// The address space, which counts what is reserved too: a thread with a large stack is.
 const ADDRESSES: u64 = 2 << 30;
 /// The time after which a reader that has not answered never will.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The cost of one input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Cost {
-    /// The processor time.
-    pub cpu: Duration,
-    /// The most memory that was in use, in bytes.
-    pub memory: u64,
-}
 
 /// The end of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +64,7 @@ impl Worker {
         match running.answers.recv_timeout(PATIENCE) {
             Ok(cost) => {
                 self.running = Some(running);
-                let is_fine = cost.cpu <= MAX_CPU && cost.memory <= MAX_MEMORY;
+                let is_fine = cost.is_within_limits();
                 // What a process has had it keeps, so the next one begins anew.
                 if let Some(spent) = self.running.take_if(|_| !is_fine) {
                     spent.end();
@@ -159,21 +145,8 @@ pub fn serve(target: &str) -> Result<()> {
         (target.run)(&input);
         let took = cpu_time().saturating_sub(began);
         stdout.write_all(&u64::try_from(took.as_micros())?.to_le_bytes())?;
-        stdout.write_all(&peak_memory().to_le_bytes())?;
+        stdout.write_all(&memory(PEAK).to_le_bytes())?;
         stdout.flush()?;
     }
     Ok(())
-}
-
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or_default())
-}
-
-/// The most memory that this process has had.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kilobytes.unwrap_or_default() << 10
 }

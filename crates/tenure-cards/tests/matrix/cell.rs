@@ -4,14 +4,18 @@ use crate::matrix::deed::{Deed, Host, module, script};
 use crate::matrix::expect::Role;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::TempDir;
 use tenure_cards::Team;
 use tenure_cards::check::{LoadOptions, load};
 use tenure_cards::diagnostic::Color;
 use tenure_core::Outcome;
 use tenure_core::hook::{HookFailure, Point};
 use tokio::time::{Instant, sleep};
+
+const HOOK_MODULE: &str = "hook.py";
+const HOOK_COMMAND: &str = "hook.sh";
 
 /// What became of a cell.
 #[derive(Debug)]
@@ -26,75 +30,102 @@ pub(crate) struct Seen {
     pub(crate) left: Vec<String>,
 }
 
-pub(crate) async fn run(host: Host, deed: Deed, point: Point, role: Role) -> Seen {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let root = fs::canonicalize(folder.path()).expect("the folder is there");
-    write(&root, host, deed, point, role);
-    let mut seen = Seen {
-        started: false,
-        outcome: None,
-        tool_ran: false,
-        faults: Vec::new(),
-        left: Vec::new(),
-    };
-    attempt(&root, host, deed, &mut seen).await;
-    seen.tool_ran = root.join("ran").exists();
-    seen.left = left_in(&root).await;
-    seen
+/// A project with one hook and an agent whose model has a tool run.
+pub(crate) struct Project {
+    folder: TempDir,
 }
 
-fn write(root: &Path, host: Host, deed: Deed, point: Point, role: Role) {
-    let what = match host {
-        Host::Command => r#"["./hook.sh"]"#,
-        Host::Python => "hook.py:hook",
-    };
-    let on = match point {
-        Point::OnTransition => "'bootstrapping -> idle'",
-        other => other.as_str(),
-    };
-    let policy = if role == Role::Guard { ", policy: deny" } else { "" };
-    let limit = match deed {
-        Deed::Hangs => ", timeout: 1500ms",
-        // The usual five seconds of an end are too few for a busy machine to make such an answer.
-        Deed::Floods => ", timeout: 60s",
-        _ => "",
-    };
-    let card = format!(
-        "model: script:script.json\nshell: true\nhooks:\n  - {{ on: {on}, run: {what}{policy}{limit} }}\n"
-    );
-    let said = r#"[{"call": "execute", "with": {"command": "touch ran"}}, {"text": "done"}]"#;
-    let put = |name: &str, text: &str| fs::write(root.join(name), text).expect("it can be written");
-    put("tenure.toml", "");
-    put("agent.yaml", &card);
-    put("script.json", said);
-    match host {
-        Host::Python if deed == Deed::Missing => {}
-        Host::Python => put("hook.py", &module(deed, point)),
-        Host::Command => {
-            put("hook.sh", &script(deed, point));
-            allow(&root.join("hook.sh"), 0o755);
+impl Project {
+    /// A project whose hook at `point` has this file.
+    pub(crate) fn new(
+        host: Host,
+        hook: &str,
+        point: Point,
+        role: Role,
+        limit: Option<&str>,
+    ) -> Self {
+        let project = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        let (what, file) = match host {
+            Host::Command => (r#"["./hook.sh"]"#, HOOK_COMMAND),
+            Host::Python => ("hook.py:hook", HOOK_MODULE),
+        };
+        let on = match point {
+            Point::OnTransition => "'bootstrapping -> idle'",
+            other => other.as_str(),
+        };
+        let policy = if role == Role::Guard { ", policy: deny" } else { "" };
+        let limit = limit.map(|limit| format!(", timeout: {limit}")).unwrap_or_default();
+        let card = format!(
+            "model: script:script.json\nshell: true\nhooks:\n  - {{ on: {on}, run: {what}{policy}{limit} }}\n"
+        );
+        let said = r#"[{"call": "execute", "with": {"command": "touch ran"}}, {"text": "done"}]"#;
+        let files =
+            [("tenure.toml", ""), ("agent.yaml", &card), ("script.json", said), (file, hook)];
+        for (name, text) in files {
+            fs::write(project.root().join(name), text).expect("it can be written");
         }
+        allow(&project.root().join(file), 0o755);
+        project
     }
+
+    fn root(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).expect("the folder is there")
+    }
+
+    /// Loads it, does `spoil` to it, starts it, runs it and stops it.
+    pub(crate) async fn run(self, spoil: impl FnOnce(&Path)) -> Seen {
+        let root = self.root();
+        let mut seen = Seen {
+            started: false,
+            outcome: None,
+            tool_ran: false,
+            faults: Vec::new(),
+            left: Vec::new(),
+        };
+        attempt(&root, spoil, &mut seen).await;
+        seen.tool_ran = root.join("ran").exists();
+        seen.left = left_in(&root).await;
+        seen
+    }
+}
+
+pub(crate) async fn run(host: Host, deed: Deed, point: Point, role: Role) -> Seen {
+    let limit = match deed {
+        Deed::Hangs => Some("1500ms"),
+        // The usual five seconds of an end are too few for a busy machine to make such an answer.
+        Deed::Floods => Some("60s"),
+        _ => None,
+    };
+    let text = match host {
+        Host::Python => module(deed, point),
+        Host::Command => script(deed, point),
+    };
+    let project = Project::new(host, &text, point, role, limit);
+    if (host, deed) == (Host::Python, Deed::Missing) {
+        fs::remove_file(project.root().join(HOOK_MODULE)).expect("it was there");
+    }
+    // What was there when it was checked may be gone when it is needed.
+    let spoil = |root: &Path| match (host, deed) {
+        (Host::Command, Deed::Missing) => {
+            fs::remove_file(root.join(HOOK_COMMAND)).expect("it was there");
+        }
+        (_, Deed::NotExecutable) => allow(&root.join(HOOK_COMMAND), 0o644),
+        _ => {}
+    };
+    project.run(spoil).await
 }
 
 fn allow(file: &Path, mode: u32) {
     fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("the file is ours");
 }
 
-async fn attempt(root: &Path, host: Host, deed: Deed, seen: &mut Seen) {
+async fn attempt(root: &Path, spoil: impl FnOnce(&Path), seen: &mut Seen) {
     let loaded = load(&root.join("agent.yaml"), &LoadOptions::default());
     if loaded.report.has_errors() {
         seen.faults.push(loaded.report.render_text(Color::Never));
         return;
     }
-    // What was there when it was checked may be gone when it is needed.
-    match deed {
-        Deed::Missing if host == Host::Command => {
-            fs::remove_file(root.join("hook.sh")).expect("it was there");
-        }
-        Deed::NotExecutable => allow(&root.join("hook.sh"), 0o644),
-        _ => {}
-    }
+    spoil(root);
     let team = Team::builder(loaded).build().expect("the card can be built");
     if let Err(error) = team.start().await {
         seen.faults.push(error.to_string());

@@ -87,7 +87,7 @@ impl Expected {
     }
 
     /// Whether the team started, how the run ended, and whether the tool ran.
-    fn wanted(self) -> (bool, Option<Outcome>, bool) {
+    pub(crate) fn wanted(self) -> (bool, Option<Outcome>, bool) {
         match self {
             Self::Refused => (false, None, false),
             Self::Fine => (true, Some(Outcome::Ok), true),

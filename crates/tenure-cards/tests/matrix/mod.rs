@@ -5,6 +5,7 @@
 mod cell;
 mod deed;
 mod expect;
+mod ways;
 
 use cell::run;
 use deed::{Deed, Host};

@@ -1,0 +1,1 @@
+tenure answer "$(cat ask)" approve --by ada

@@ -1,0 +1,1 @@
+cd other && tenure run a.md -m hi --trust

@@ -1,0 +1,1 @@
+cd other && tenure trust accept . && tenure run a.md -m hi -q

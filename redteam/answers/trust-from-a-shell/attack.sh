@@ -1,0 +1,2 @@
+tenure run agent.md -m go --trust -q
+cd other && tenure run a.md -m hi -q

@@ -1,0 +1,2 @@
+sh deed.sh
+cd other && tenure run a.md -m hi -q

@@ -1,0 +1,1 @@
+cd other && tenure trust accept .

@@ -1,0 +1,3 @@
+touch tried
+echo x >> agent.md
+echo x > "$HOME/written"

@@ -1,0 +1,2 @@
+env > seen
+echo '{}'

@@ -1,0 +1,2 @@
+sh deed.sh
+tenure run b.md -m go -q --trust

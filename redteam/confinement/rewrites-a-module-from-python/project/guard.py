@@ -1,0 +1,2 @@
+def check(ctx):
+    return {"allow": True}

@@ -1,0 +1,1 @@
+tenure run agent.md -m go --trust -q

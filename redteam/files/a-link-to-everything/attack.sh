@@ -1,0 +1,16 @@
+python3 - <<'END'
+head = "---\nname: a\nmodel: passthrough\n"
+
+import os
+os.mkdir("hooks")
+os.symlink("/", "hooks/root")
+open("a.md", "w").write(head + "lifecycle_hooks: { on_start: hooks/h.py:f }\n---\nx\n")
+open("hooks/h.py", "w").write("def f(ctx): pass\n")
+END
+for command in check 'trust review .' 'run a.md -m hi'; do
+  (ulimit -t 4; ulimit -v 800000; exec timeout 30 tenure $command) > ../out 2>&1
+  code=$?
+  head -c 3000 ../out
+  echo "code $code"
+  [ $code -ne 124 ] || echo SLOW
+done

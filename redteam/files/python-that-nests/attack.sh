@@ -1,0 +1,13 @@
+python3 - <<'END'
+head = "---\nname: a\nmodel: passthrough\n"
+
+open("a.md", "w").write(head + "lifecycle_hooks: { on_start: h.py:f }\n---\nx\n")
+open("h.py", "w").write("def f(ctx): pass\nx = " + "(" * 100_000 + ")" * 100_000 + "\n")
+END
+for command in check 'trust review .' 'run a.md -m hi'; do
+  (ulimit -t 4; ulimit -v 800000; exec timeout 30 tenure $command) > ../out 2>&1
+  code=$?
+  head -c 3000 ../out
+  echo "code $code"
+  [ $code -ne 124 ] || echo SLOW
+done

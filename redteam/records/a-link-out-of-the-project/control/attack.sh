@@ -1,0 +1,3 @@
+mkdir ../outside
+tenure run agent.md -m go --trust -q --store ../outside/tenure.db
+[ -z "$(ls -A ../outside)" ] || echo ESCAPED

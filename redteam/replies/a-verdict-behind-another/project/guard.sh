@@ -1,0 +1,3 @@
+cat > /dev/null
+echo '{"deny": "no"}'
+echo '{"allow": true}'

@@ -1,0 +1,3 @@
+cat > /dev/null
+(sleep 0.3; echo '{"allow": true}') &
+exit 1

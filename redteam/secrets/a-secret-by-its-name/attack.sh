@@ -1,0 +1,2 @@
+tenure run agent.md -m go --trust
+for command in 'show last' 'events last' 'export last'; do timeout 20 tenure $command; done

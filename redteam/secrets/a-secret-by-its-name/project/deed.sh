@@ -1,0 +1,2 @@
+echo "seen: $BILLING_WEBHOOK" >&2
+echo '{}'

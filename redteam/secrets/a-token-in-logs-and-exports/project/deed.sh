@@ -1,0 +1,1 @@
+echo tried ghp_012345""6789abcdefghijABCDEFGHIJ012345

@@ -1,0 +1,2 @@
+def help():
+    open('evil', 'w')

@@ -1,0 +1,6 @@
+import helper
+
+
+def start(ctx):
+    helper.help()
+    open("good", "w")

@@ -1,0 +1,3 @@
+tenure trust accept . > /dev/null
+sed -i 's/timeout: 20s/timeout: 20s, when: "false"/' agent.md
+tenure run agent.md -m go -q

@@ -1,0 +1,4 @@
+tenure trust accept . > /dev/null
+printf 'def help():\n    open("ran", "w")\n' > helper.py
+tenure trust accept . > /dev/null
+tenure run agent.md -m go -q

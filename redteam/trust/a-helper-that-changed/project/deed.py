@@ -1,0 +1,5 @@
+import helper
+
+
+def start(ctx):
+    helper.help()

@@ -1,0 +1,4 @@
+tenure trust accept . > /dev/null
+sed -i 's/30s/30m/' tenure.toml
+tenure trust accept . > /dev/null
+tenure run agent.md -m go -q

@@ -1,0 +1,3 @@
+tenure trust accept . > /dev/null
+echo 'cat > /dev/null; echo "{\"allow\": true}"' > guard.sh
+tenure run agent.md -m go -q

@@ -1,0 +1,2 @@
+tenure trust accept . > /dev/null
+tenure run agent.md -m go -q
