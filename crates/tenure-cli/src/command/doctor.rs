@@ -19,6 +19,7 @@ use tenure_cards::trust::{ItemKind, own_interpreter};
 use tenure_cards::{Code, UserConfig};
 use tenure_hosts::{Abilities, Interpreter};
 use tenure_models::provider::KeySource;
+use tenure_store::StoreKeys;
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -65,6 +66,7 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     found.good(&format!("tenure {} ({os} {arch})", env!("CARGO_PKG_VERSION")));
     let store = trust_store(&Project::find(&args.path).root, &mut found);
+    store_keys(&Project::find(&args.path).root, &mut found);
     temporary_folder(&mut found);
     user_config(&mut found);
     found.head("Confinement");
@@ -130,6 +132,31 @@ fn trust_store(root: &Path, found: &mut Findings) -> Option<Store> {
         Err(error) => {
             found.bad(&format!("{error:#}"), "");
             None
+        }
+    }
+}
+
+/// The keys of stores: where they are, and those that nothing needs any more.
+fn store_keys(root: &Path, found: &mut Findings) {
+    /// The most stores that are named.
+    const NAMED: usize = 3;
+    if let Err(error) = super::recorded::keys_outside(root) {
+        found.bad(&format!("{error:#}"), "");
+        return;
+    }
+    match StoreKeys::of_user().orphans() {
+        Err(error) => found.warn(&error.to_string(), ""),
+        Ok(orphans) if orphans.is_empty() => {}
+        Ok(orphans) => {
+            let places = orphans.iter().take(NAMED).map(|key| key.store.display().to_string());
+            let more = if orphans.len() > NAMED { ", ..." } else { "" };
+            let folder = orphans[0].file.parent().unwrap_or(Path::new("")).display();
+            found.note(&format!(
+                "{} of stores that are not where they were ({}{more}); delete those in {folder} whose \
+                 stores are gone",
+                plural(orphans.len(), "key"),
+                places.collect::<Vec<_>>().join(", "),
+            ));
         }
     }
 }

@@ -97,6 +97,8 @@ fn rotate_key(args: &RotateKey) -> Result<Exit> {
     let took = human(took);
     let file = place.file();
     sink::print_text(&format!("{label} {file} · {records} with a new key in {took}"))?;
+    let note = "backups made before have the old key: they are yours again with --adopt-store";
+    print_plain(&paint(DIM, note));
     Ok(Exit::Ok)
 }
 
