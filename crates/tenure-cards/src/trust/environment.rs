@@ -42,15 +42,15 @@ pub(super) fn program(path: &Path, kind: ItemKind, project: &Project, extent: Ex
     if let Some(folder) = environment_of(path) {
         let mut what = project.relative(folder);
         let mut hash = environment(path, folder, project);
-        let unread = path_files(&site_packages(folder)).find(|file| path_lines(file).is_none());
-        if let Some(file) = unread {
-            let file = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
-            what = format!("{what}, asked about each time since {file} is no file of up to 1 MiB");
-        }
         if extent == Extent::Whole {
             let found = whole::hash_of(folder, project);
             what = format!("{what}, {}", found.claim());
             hash = sha256_hex(format!("{hash}\n{}", found.sha256).as_bytes());
+        }
+        let unread = path_files(&site_packages(folder)).find(|file| path_lines(file).is_none());
+        if let Some(name) = unread.as_deref().and_then(Path::file_name) {
+            let name = name.to_string_lossy();
+            what = format!("{what}, asked about each time: {name} is larger than 1 MiB or no file");
         }
         items.push(Item { kind: ItemKind::Venv, what, sha256: Some(hash), used_by: Vec::new() });
     }

@@ -6,7 +6,7 @@ const PLAIN: usize = 100;
 const LEAST: usize = 40;
 
 /// How many columns there are on standard error: what COLUMNS says, else what the terminal says.
-pub(super) fn columns() -> Option<usize> {
+pub(crate) fn columns() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|it| it.trim().parse().ok());
     let columns = said.filter(|columns| *columns > 0).or_else(|| terminal().map(|size| size.0));
     columns.map(|columns: usize| columns.max(LEAST))
