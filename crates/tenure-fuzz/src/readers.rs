@@ -145,12 +145,17 @@ pub(crate) fn template(data: &[u8]) {
     check(loaded);
 }
 
+/// Keys of stores that go with the folder.
+fn keys() -> tenure_store::StoreKeys {
+    tenure_store::StoreKeys::folder(folder().join("keys"))
+}
+
 /// A new store, as bytes.
 fn store() -> &'static [u8] {
     static STORE: OnceLock<Vec<u8>> = OnceLock::new();
     STORE.get_or_init(|| {
         let path = folder().join("whole.db");
-        drop(tenure_store::Store::open(&path).expect("a store can be made"));
+        drop(tenure_store::Store::open_with(&path, &keys()).expect("a store can be made"));
         std::fs::read(path).expect("it is there")
     })
 }
@@ -171,7 +176,7 @@ pub(crate) fn journal(data: &[u8]) {
         drop(std::fs::remove_file(folder().join(format!("patched.db{rest}"))));
     }
     std::fs::write(&path, bytes).expect("a file can be written");
-    if let Ok(store) = tenure_store::Store::open_existing(&path) {
+    if let Ok(store) = tenure_store::Store::open_existing_with(&path, &keys()) {
         drop(store.verify());
     }
 }

@@ -34,7 +34,7 @@ pub use driver::{Begun, Driver};
 pub use engine::{LocalEngine, Recovered, Recovery};
 pub use error::{StoreError, StoreErrorKind};
 pub use journal::Record;
-pub use key::StoreKeys;
+pub use key::{OrphanKey, StoreKeys};
 pub use memory::{Memo, Rule, StoreMemory};
 pub use run::{Change, Difference, Now, Resume, RunLog};
 pub use store::{Durability, Store};

@@ -52,6 +52,9 @@ impl Store {
     /// Its key is where [`StoreKeys::of_user`] says. A file whose key is not there, because someone
     /// else wrote it or an earlier release did, can be read; everything that writes fails with
     /// [`StoreErrorKind::NotAuthenticated`] until it is adopted (see [`Store::adopt`]).
+    ///
+    /// A key stays when its store is deleted. Tests, and others whose stores do not last, keep the keys
+    /// in a folder beside them: see [`Store::open_with`] and [`StoreKeys::folder`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, &StoreKeys::of_user())
     }
@@ -194,6 +197,9 @@ impl Store {
             return Err(db::not_authenticated(self.file()));
         }
         let lock = DriverLock::take(self.file(), what)?;
+        if let Some(identity) = self.file().identity() {
+            self.file().keys().note(identity, self.path());
+        }
         let writer = self.start_writer()?;
         Ok(Driving { store: self.clone(), writer, _lock: lock })
     }

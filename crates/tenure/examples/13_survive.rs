@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tenure::engine::{Engine as _, NewRun};
 use tenure::message::ToolCall;
 use tenure::prelude::*;
-use tenure::store::{LocalEngine, Recovery};
+use tenure::store::{LocalEngine, Recovery, StoreKeys};
 
 /// Books a ticket.
 #[tool(effect = "keyed")]
@@ -41,7 +41,9 @@ impl Model for Planner {
 }
 
 async fn travel(file: &Path) -> Result<(), Error> {
-    let engine = LocalEngine::open(file)?;
+    // `LocalEngine::open` keeps the key of the file with the user; here it goes with the file.
+    let keys = StoreKeys::folder(file.with_file_name("keys"));
+    let engine = LocalEngine::open_with(file, &keys)?;
     let planner = Agent::builder("planner").model(Planner).tool(book).blueprint()?;
     engine.register("planner", Arc::new(planner));
     let found = engine.recover(Recovery::Resume).await?;

@@ -1,5 +1,6 @@
 //! Reading a file from disk, bounded.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -25,31 +26,68 @@ pub fn read(path: &Path, shown: impl Into<PathBuf>, report: &mut Report) -> Opti
 type Refusal = (Code, String, &'static str);
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let unreadable = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => (
+    read_bytes(path).map_err(|error| match &error {
+        ReadError::Io(cause) if cause.kind() == ErrorKind::NotFound => (
             Code::PathMissing,
             "there is no such file".to_owned(),
             "check the path for a typing error",
         ),
-        ErrorKind::PermissionDenied => (
+        ReadError::Io(cause) if cause.kind() == ErrorKind::PermissionDenied => (
             Code::Unreadable,
             "the file may not be read".to_owned(),
             "give yourself the right to read it",
         ),
-        _ => (Code::Unreadable, format!("the file cannot be read: {error}"), "check the path"),
-    };
-    let meta = std::fs::metadata(path).map_err(unreadable)?;
+        ReadError::Io(_) => (Code::Unreadable, format!("the file {error}"), "check the path"),
+        ReadError::Folder => {
+            (Code::Unreadable, "this is a folder, and a file is needed".to_owned(), "name a file")
+        }
+        ReadError::NotRegular => {
+            let message = "this is no regular file, and a file is needed".to_owned();
+            (Code::Unreadable, message, "name a file")
+        }
+        ReadError::TooLarge => {
+            let help = "a card is a short text; name the right file";
+            (Code::TooLarge, format!("the file {error}"), help)
+        }
+    })
+}
+
+/// The reason why a file is not read. Its text goes on with the name of the file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The system refuses.
+    Io(std::io::Error),
+    /// It is a folder.
+    Folder,
+    /// It is a pipe or a device, which may have no end.
+    NotRegular,
+    /// It has more than [`MAX_FILE`] bytes.
+    TooLarge,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::Folder => f.write_str("is a folder"),
+            Self::NotRegular => f.write_str("is not a regular file"),
+            Self::TooLarge => f.write_str("is larger than 1 MiB"),
+        }
+    }
+}
+
+/// Reads a regular file of at most [`MAX_FILE`] bytes. Nothing here waits for a pipe.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let meta = std::fs::metadata(path).map_err(ReadError::Io)?;
     if !meta.is_file() {
-        let what = if meta.is_dir() { "a folder" } else { "no regular file" };
-        let message = format!("this is {what}, and a file is needed");
-        return Err((Code::Unreadable, message, "name a file"));
+        return Err(if meta.is_dir() { ReadError::Folder } else { ReadError::NotRegular });
     }
     let mut bytes = Vec::with_capacity((meta.len() as usize).min(MAX_FILE) + 1);
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let file = File::open(path).map_err(ReadError::Io)?;
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     if bytes.len() > MAX_FILE {
-        let message = "the file is larger than 1 MiB".to_owned();
-        return Err((Code::TooLarge, message, "a card is a short text; name the right file"));
+        return Err(ReadError::TooLarge);
     }
     Ok(bytes)
 }

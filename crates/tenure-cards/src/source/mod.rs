@@ -26,7 +26,7 @@ use crate::limit::MAX_TEXT;
 pub use crate::limit::{MAX_DEPTH, MAX_FILE, MAX_NODES};
 pub use document::{Body, Document, FileKind, parse};
 pub(crate) use document::{Layout, Root};
-pub use file::read;
+pub use file::{ReadError, read, read_bytes};
 pub(crate) use front_matter::{is_boundary, is_history_marker};
 pub use json::parse_json;
 pub use node::{Key, Node, Value};

@@ -4,6 +4,7 @@ use super::digest::{sha256_hex, sha256_of};
 use super::python::{Rest, added_folders, entries, importable, is_importable, marks};
 use super::{Item, ItemKind, UNREADABLE, whole};
 use crate::project::Project;
+use crate::source::read_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,11 @@ pub(super) fn program(path: &Path, kind: ItemKind, project: &Project, extent: Ex
             let found = whole::hash_of(folder, project);
             what = format!("{what}, {}", found.claim());
             hash = sha256_hex(format!("{hash}\n{}", found.sha256).as_bytes());
+        }
+        let unread = path_files(&site_packages(folder)).find(|file| path_lines(file).is_none());
+        if let Some(name) = unread.as_deref().and_then(Path::file_name) {
+            let name = name.to_string_lossy();
+            what = format!("{what}, asked about each time: {name} is larger than 1 MiB or no file");
         }
         items.push(Item { kind: ItemKind::Venv, what, sha256: Some(hash), used_by: Vec::new() });
     }
@@ -118,10 +124,14 @@ fn started(
         name.ends_with("._pth") || matches!(&*name, "pyvenv.cfg" | "pybuilddir.txt")
     }));
     let sites = site_packages(folder);
-    let paths: BTreeSet<PathBuf> =
-        sites.iter().flat_map(|site| entries(site)).filter(|path| is_path_file(path)).collect();
-    let named: BTreeSet<String> = paths.iter().flat_map(|file| imported_by(file)).collect();
-    files.extend(paths);
+    let (mut named, mut unread) = (BTreeSet::new(), BTreeSet::new());
+    for path in path_files(&sites) {
+        match path_lines(&path) {
+            Some(lines) => named.extend(imported_by(&lines).map(str::to_owned)),
+            None => drop(unread.insert(path.clone())),
+        }
+        files.insert(path);
+    }
     for site in sites.into_iter().chain(added_folders(project)) {
         files.extend(entries(&site).into_iter().filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -130,9 +140,11 @@ fn started(
             is_named && (path.is_dir() || is_importable(path))
         }));
     }
-    files.into_iter().map(|file| {
+    files.into_iter().map(move |file| {
         let hash = match file.is_dir() {
             true => all_of(&file),
+            // What it has imported is not known, so it is never the same.
+            false if unread.contains(&file) => Rest::Unknown.sha256(),
             false => sha256_of(&file).unwrap_or_else(|_| UNREADABLE.into()),
         };
         (file, hash)
@@ -145,8 +157,10 @@ pub(super) fn site_packages(folder: &Path) -> Vec<PathBuf> {
     versions.map(|version| version.join("site-packages")).collect()
 }
 
-pub(super) fn is_path_file(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "pth")
+/// The files of a virtual environment that add folders to what is imported, and import modules at the start.
+pub(super) fn path_files(sites: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let files = sites.iter().flat_map(|site| entries(site));
+    files.filter(|path| path.extension().is_some_and(|end| end == "pth"))
 }
 
 /// Whether Python imports a module of this name at its start, if there is one.
@@ -154,15 +168,19 @@ fn is_custom(module: &str) -> bool {
     matches!(module, "sitecustomize" | "usercustomize")
 }
 
-/// Returns every name in the lines of a `.pth` file that are executed: those that are modules are imported at the start.
-fn imported_by(file: &Path) -> Vec<String> {
-    let text = std::fs::read(file).unwrap_or_default();
+/// The lines of a `.pth` file; none if it is no regular file, or larger than files are read.
+pub(super) fn path_lines(file: &Path) -> Option<Vec<String>> {
+    let text = read_bytes(file).ok()?;
     let text = String::from_utf8_lossy(&text);
-    let text = text.trim_start_matches('\u{feff}');
-    let is_run = |line: &&str| line.starts_with("import ") || line.starts_with("import\t");
-    let lines = text.lines().filter(is_run);
+    Some(text.trim_start_matches('\u{feff}').lines().map(str::to_owned).collect())
+}
+
+/// Returns every name in the lines of a `.pth` file that are executed: those that are modules are imported at the start.
+fn imported_by(lines: &[String]) -> impl Iterator<Item = &str> {
+    let is_run = |line: &&String| line.starts_with("import ") || line.starts_with("import\t");
+    let lines = lines.iter().filter(is_run);
     let names = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    names.filter(|name| !name.is_empty())
 }
 
 /// The compiled code that Python may take in place of a source, or of those of a package.

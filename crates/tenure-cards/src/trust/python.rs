@@ -3,7 +3,7 @@
 
 use super::UNREADABLE;
 use super::digest::sha256_hex;
-use super::environment::{CACHE, environment_of, is_path_file, site_packages};
+use super::environment::{CACHE, environment_of, path_files, path_lines, site_packages};
 pub(crate) use crate::limit::MAX_IMPORTABLE as MOST_FILES;
 use crate::limit::{MAX_LOOKED_AT, MAX_OUTSIDE};
 use crate::project::{Project, plain};
@@ -63,12 +63,9 @@ fn beneath(file: &Path, project: &Project) -> Option<PathBuf> {
 pub(crate) fn added_folders(project: &Project) -> Vec<PathBuf> {
     let interpreter = own_interpreter(project);
     let Some(venv) = interpreter.as_deref().and_then(environment_of) else { return Vec::new() };
-    let files = site_packages(venv).into_iter().flat_map(|folder| entries(&folder));
-    let paths = files.filter(|file| is_path_file(file));
-    let texts = paths.filter_map(|file| std::fs::read_to_string(file).ok());
-    let lines: Vec<String> =
-        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
-    let folders = lines.iter().filter_map(|line| Path::new(line.trim()).canonicalize().ok());
+    let sites = site_packages(venv);
+    let lines = path_files(&sites).filter_map(|file| path_lines(&file)).flatten();
+    let folders = lines.filter_map(|line| Path::new(line.trim()).canonicalize().ok());
     folders
         .filter(|it| it.starts_with(&project.root) && !it.starts_with(venv) && it.is_dir())
         .collect()

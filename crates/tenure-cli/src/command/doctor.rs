@@ -20,6 +20,7 @@ use tenure_cards::trust::{ItemKind, own_interpreter};
 use tenure_cards::{Code, UserConfig};
 use tenure_hosts::Interpreter;
 use tenure_models::provider::KeySource;
+use tenure_store::StoreKeys;
 
 pub(super) fn run(args: &Doctor) -> Result<Exit> {
     let mut found = Findings::default();
@@ -32,6 +33,7 @@ pub(super) fn run(args: &Doctor) -> Result<Exit> {
     };
     let whole = whole.filter(|whole| !is_nothing(whole));
     let store = trust_store(whole.as_ref().map(Whole::root), &mut found);
+    store_keys(whole.as_ref().map(Whole::root), &mut found);
     temporary_folder(&mut found);
     user_config(&mut found);
     found.head("Confinement");
@@ -119,6 +121,31 @@ fn trust_store(root: Option<&Path>, found: &mut Findings) -> Option<Store> {
         Err(error) => {
             found.bad(&format!("{error:#}"), "");
             None
+        }
+    }
+}
+
+/// The keys of stores: where they are, and those that nothing needs any more.
+fn store_keys(root: Option<&Path>, found: &mut Findings) {
+    /// The most stores that are named.
+    const NAMED: usize = 3;
+    if let Some(Err(error)) = root.map(super::recorded::keys_outside) {
+        found.bad(&format!("{error:#}"), "");
+        return;
+    }
+    match StoreKeys::of_user().orphans() {
+        Err(error) => found.warn(&error.to_string(), ""),
+        Ok(orphans) if orphans.is_empty() => {}
+        Ok(orphans) => {
+            let places = orphans.iter().take(NAMED).map(|key| key.store.display().to_string());
+            let more = if orphans.len() > NAMED { ", ..." } else { "" };
+            let folder = orphans[0].file.parent().unwrap_or(Path::new("")).display();
+            found.note(&format!(
+                "{} of stores that are not where they were ({}{more}); delete those in {folder} whose \
+                 stores are gone",
+                plural(orphans.len(), "key"),
+                places.collect::<Vec<_>>().join(", "),
+            ));
         }
     }
 }

@@ -12,4 +12,4 @@ mod store;
 
 pub(crate) use gate::{Leave, admit, confirm_unchanged, would_ask};
 pub(crate) use review::{FINGERPRINT_DIGITS, changes, fingerprint, listing, short_fingerprint};
-pub(crate) use store::{Item, Standing, Store};
+pub(crate) use store::{Item, Standing, Store, is_inside};

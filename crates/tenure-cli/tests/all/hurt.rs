@@ -157,3 +157,41 @@ fn json_says_how_many_events_were_dropped() {
     assert!(missed + events as u64 >= 131_072, "{missed} missed, {events} seen");
     assert_eq!(lines.last().map(|line| &line["type"]), Some(&"result".into()));
 }
+
+#[test]
+fn what_a_virtual_environment_imports_is_read_within_limits() {
+    let card =
+        "---\nname: a\nmodel: passthrough\nlifecycle_hooks: { on_start: hooks.py:start }\n---\nx\n";
+    let site = ".venv/lib/python3.12/site-packages";
+    for is_pipe in [true, false] {
+        let sandbox = Sandbox::with(&[
+            ("tenure.toml", ""),
+            ("a.md", card),
+            ("hooks.py", "def start(ctx): pass\n"),
+            (".venv/pyvenv.cfg", "home = /usr/bin\n"),
+            (".venv/bin/python", "#!/bin/sh\n"),
+            (&format!("{site}/x.pth"), "import a\n"),
+        ]);
+        let file = sandbox.path(&format!("{site}/x.pth"));
+        if is_pipe {
+            std::fs::remove_file(&file).expect("it is deleted");
+            let made = sandbox.other("mkfifo", &[&file.display().to_string()]).status();
+            assert!(made.expect("it starts").success());
+        } else {
+            let file = std::fs::OpenOptions::new().write(true).open(&file).expect("it opens");
+            file.set_len(2 << 30).expect("it has holes");
+        }
+        for command in [&["check"][..], &["trust", "review", "."], &["explain", "a.md"]] {
+            let limits = "ulimit -t 4; ulimit -v 800000";
+            let line = format!("{limits}; exec timeout 20 \"$0\" \"$@\"");
+            let mut shell = sandbox.other("sh", &["-c", &line, env!("CARGO_BIN_EXE_tenure")]);
+            let ran = Ran::of(shell.args(command).output().expect("a shell starts")).exits(0);
+            if command[0] == "trust" {
+                ran.prints("asked about each time").prints("x.pth");
+            }
+        }
+        // What is not known is never the same.
+        sandbox.run(&["trust", "accept", "."]).exits(0);
+        sandbox.run(&["run", "a.md", "-m", "hi"]).exits(4).says("virtual environment");
+    }
+}

@@ -4,6 +4,7 @@
 //! agent, what its hooks write and export, the store, and what is shown to people. What is sent to a
 //! model or a tool is not its business.
 
+mod armour;
 mod name;
 mod plan;
 mod redactor;
@@ -11,6 +12,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+pub use armour::ArmourBody;
 pub use name::{is_secret_name, is_secret_variable, passwords, secret_parts};
 pub use plan::PassScope;
 pub use redactor::Redactor;

@@ -1,8 +1,8 @@
 //! The one mechanism that takes secrets out of what is shown, written, sent or stored.
 
 use super::Shape;
+use super::armour::{KeyLine, key_line};
 use super::plan::{NamedPass, PassScope, Plan};
-use super::shape::{KeyLine, key_line};
 use crate::sync::Mutex;
 use serde_json::Value;
 use std::borrow::Cow;

@@ -3,10 +3,11 @@
 //! Each shape is found in time that grows with the text and no faster: nothing here is a regular
 //! expression, and no stretch is gone over twice.
 
+use super::armour::{ArmourBody, BEGIN};
 use std::ops::Range;
 
 /// Takes the beginning and the end of each stretch that was found.
-type Found<'a> = &'a mut dyn FnMut(usize, usize);
+pub(super) type Found<'a> = &'a mut dyn FnMut(usize, usize);
 
 /// Something that looks like a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +36,7 @@ impl Shape {
         match self {
             Self::ApiKey => api_keys(bytes, from, found),
             Self::Jwt => jwts(bytes, from, found),
-            Self::PrivateKey => private_keys(text, from, found),
+            Self::PrivateKey => ArmourBody::Key.find(text, from, found),
             Self::BearerToken => bearer_tokens(bytes, from, found),
             Self::UrlPassword => url_passwords(bytes, from, found),
         }
@@ -57,7 +58,7 @@ impl Shape {
     pub fn open(self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         match self {
-            Self::PrivateKey => open_armour(text, from),
+            Self::PrivateKey => ArmourBody::Key.open(text, from),
             Self::ApiKey | Self::Jwt => {
                 let of_it = |byte: u8| in_token(byte) || byte == b'.';
                 let start = tail(bytes, from, of_it);
@@ -111,7 +112,7 @@ fn begins(rest: &[u8], sign: &str) -> bool {
 }
 
 /// Where the stretch of bytes begins that fit and that the text ends with.
-fn tail(text: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
+pub(super) fn tail(text: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
     let rest = &text[from.min(text.len())..];
     text.len() - rest.iter().rev().take_while(|byte| fits(**byte)).count()
 }
@@ -144,7 +145,7 @@ fn in_authority(byte: u8) -> bool {
 }
 
 /// How many bytes from here on fit: all of them, since what is left of a secret is secret.
-fn run(text: &[u8], start: usize, fits: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &[u8], start: usize, fits: impl Fn(u8) -> bool) -> usize {
     let rest = &text[start.min(text.len())..];
     rest.iter().take_while(|byte| fits(**byte)).count()
 }
@@ -345,124 +346,4 @@ fn bearer_tokens(text: &[u8], from: usize, found: Found<'_>) {
             }
         }
     }
-}
-
-const BEGIN: &str = "-----BEGIN";
-const END: &str = "-----END";
-/// The most bytes of the label of an armour.
-const LONGEST_LABEL: usize = 64;
-/// The least of a key's body in one piece: a text may speak of an armour and have none.
-const LEAST_BODY: usize = 16;
-
-/// A private key in its armour.
-enum Armour {
-    /// It is something else: a certificate, or a word about keys.
-    Other,
-    /// It ends there.
-    Until(usize),
-    /// It is not all there yet.
-    Open,
-}
-
-fn armour(text: &str, start: usize) -> Armour {
-    let bytes = text.as_bytes();
-    let whole = &text[start..];
-    let label = &whole[BEGIN.len()..whole.floor_char_boundary(BEGIN.len() + LONGEST_LABEL)];
-    let Some(label_end) = label.find("-----") else {
-        let is_whole = whole.len() >= BEGIN.len() + LONGEST_LABEL;
-        return if is_whole { Armour::Other } else { Armour::Open };
-    };
-    if !label[..label_end].contains("PRIVATE KEY") {
-        return Armour::Other;
-    }
-    let body = start + BEGIN.len() + label_end + 5;
-    // Up to the next one at most, so that no stretch is gone over twice.
-    let most = text[body..].find(BEGIN).map_or(text.len(), |next| body + next);
-    let end = body + run(&bytes[..most], body, in_body);
-    let armoured = &text[body..end];
-    let is_key = longest(armoured.as_bytes()) >= LEAST_BODY;
-    match armoured.find(END) {
-        Some(_) if !is_key => Armour::Other,
-        Some(found) => {
-            let label = body + found + END.len();
-            match text[label..].find("-----") {
-                Some(dashes) => Armour::Until(label + dashes + 5),
-                None => Armour::Open,
-            }
-        }
-        None if end == text.len() => Armour::Open,
-        None if is_key => Armour::Until(end),
-        None => Armour::Other,
-    }
-}
-
-/// Whether a byte may stand between begin and end of an armour: line breaks may be written as JSON writes
-/// them, and headers may come before the key.
-fn in_body(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+/=\\:,-".contains(&byte)
-}
-
-/// A line as a part of a private key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeyLine {
-    None,
-    Begin,
-    Body,
-    End,
-}
-
-/// Returns the part that a line is, if the lines before it have left a private key open or not.
-pub(super) fn key_line(line: &str, is_open: bool) -> KeyLine {
-    if let Some(begin) = line.find(BEGIN) {
-        let rest = &line[begin..];
-        let is_begin = rest.contains("PRIVATE KEY-----") && !rest.contains(END);
-        return if is_begin { KeyLine::Begin } else { KeyLine::None };
-    }
-    match is_open {
-        true if line.contains(END) => KeyLine::End,
-        true if line.bytes().all(in_body) => KeyLine::Body,
-        _ => KeyLine::None,
-    }
-}
-
-/// The length of the longest stretch of what the body of a key is made of.
-fn longest(text: &[u8]) -> usize {
-    let of_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-    text.split(|byte| !of_key(*byte)).map(<[u8]>::len).max().unwrap_or(0)
-}
-
-fn private_keys(text: &str, from: usize, found: Found<'_>) {
-    let mut here = from;
-    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
-        here = start + BEGIN.len();
-        match armour(text, start) {
-            Armour::Until(end) => {
-                found(start, end);
-                here = end.max(here);
-            }
-            // What has no end is key up to where the text ends, if it is one at all.
-            Armour::Open => {
-                if longest(&text.as_bytes()[here..]) >= LEAST_BODY {
-                    found(start, text.len());
-                }
-                return;
-            }
-            Armour::Other => {}
-        }
-    }
-}
-
-/// Where a private key begins that is not all there yet.
-fn open_armour(text: &str, from: usize) -> Option<usize> {
-    let mut here = from;
-    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
-        here = match armour(text, start) {
-            Armour::Open => return Some(start),
-            Armour::Until(end) => end.max(start + BEGIN.len()),
-            Armour::Other => start + BEGIN.len(),
-        };
-    }
-    let dashes = tail(text.as_bytes(), from, |byte| byte == b'-' || byte.is_ascii_uppercase());
-    let last = &text[dashes..];
-    (!last.is_empty() && BEGIN.starts_with(last)).then_some(dashes)
 }

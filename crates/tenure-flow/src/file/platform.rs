@@ -1,11 +1,11 @@
 //! The project's own in place of the platform's lifecycle tools.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tenure_cards::card::Environ;
 use tenure_cards::embed::{Origin, PythonFiles, Reader, SpecScope, Use};
 use tenure_cards::project::ConfineError;
-use tenure_cards::source::{MAX_FILE, Source, Span};
+use tenure_cards::source::{Source, Span, read_bytes};
 use tenure_cards::{Code, Diagnostic, Project, Report};
 use tenure_hosts::PythonFunction;
 
@@ -32,11 +32,8 @@ impl Replaced {
             Err(ConfineError::Missing) => return replaced,
             found => found.ok(),
         };
-        let is_plain = |file: &PathBuf| {
-            file.metadata().is_ok_and(|it| it.is_file() && it.len() <= MAX_FILE as u64)
-        };
-        let text = file.filter(is_plain).and_then(|file| std::fs::read_to_string(file).ok());
-        let text = text.unwrap_or_default();
+        let text = file.and_then(|file| read_bytes(&file).ok());
+        let text = text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
         let source = Arc::new(Source::new(PLATFORM, &*text));
         let (environ, mut report) = (Environ::process(), Report::new());
         let mut reader = Reader::new(&source, &mut report, &environ);

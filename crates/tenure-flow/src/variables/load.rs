@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_cards::Report;
 use tenure_cards::project::{ConfineError, confine};
-use tenure_cards::source::{self, MAX_FILE, Span};
+use tenure_cards::source::{self, Span};
 use tenure_core::Error;
 use tenure_core::step::Steps;
 
@@ -283,12 +283,29 @@ fn read(root: &Path, folder: &Path, file: &File, kind: Kind) -> Result<Value, St
     kind.coerce(value).map_err(|error| format!("the file `{shown}`: {error}"))
 }
 
-fn read_text(path: &PathBuf) -> Result<String, String> {
-    let size = std::fs::metadata(path).map_err(|error| format!("cannot be read: {error}"))?.len();
-    if size > MAX_FILE as u64 {
-        return Err(format!("has {size} bytes; {MAX_FILE} are the most that is read"));
-    }
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = source::read_bytes(path).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "is not utf-8".to_owned())?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_text;
+
+    #[test]
+    fn neither_a_pipe_nor_a_file_without_end_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (pipe, large) = (folder.path().join("pipe"), folder.path().join("large"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("it starts").success());
+        let (told, hears) = std::sync::mpsc::channel();
+        // A reader that waits would wait for ever.
+        std::thread::spawn(move || told.send(read_text(&pipe)));
+        let said = hears.recv_timeout(std::time::Duration::from_secs(10)).expect("it returns");
+        assert_eq!(said, Err("is not a regular file".to_owned()));
+        let file = std::fs::File::create(&large).expect("it is made");
+        file.set_len(1 << 40).expect("it has holes");
+        assert_eq!(read_text(&large), Err("is larger than 1 MiB".to_owned()));
+    }
 }

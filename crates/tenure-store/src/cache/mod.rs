@@ -38,12 +38,13 @@ struct Room {
 /// use serde_json::json;
 /// use std::time::Duration;
 /// use tenure_core::cache::Cache;
-/// use tenure_store::Store;
+/// use tenure_store::{Store, StoreKeys};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("tenure.db");
-/// let cache = Store::open(&path)?.cache().entries(500);
+/// # let keys = StoreKeys::folder(folder.path().join("keys"));
+/// let cache = Store::open_with(&path, &keys)?.cache().entries(500);
 /// cache.put("question", json!("answer"), Some(Duration::from_secs(60))).await?;
 /// assert_eq!(cache.get("question").await?, Some(json!("answer")));
 /// # Ok::<_, tenure_core::BoxError>(()) }).unwrap();

@@ -74,17 +74,24 @@ impl Store {
         let _lock = DriverLock::take(file, "tenure: adopting the store")?;
         // A copy of it may be another user's, or a stranger's who knows its name.
         let identity = Identity(random(file)?);
-        let key = file.keys().make(identity)?;
+        let key = file.keys().make(identity, file)?;
         let sealed = file.sealed(identity, Seals::new(&key, identity));
-        reseal(file, &sealed)?;
+        // Of what was refused nothing was written, so the key is nothing's.
+        let refused = |error: &StoreError| {
+            if error.is_damaged() {
+                file.keys().forget(identity);
+            }
+        };
+        reseal(file, &sealed).inspect_err(refused)?;
         self.reopened()
     }
 
     /// Gives the store another key, and seals every row with it. No other process may drive its runs
     /// at that time; one that has the store open otherwise has to open it again.
     ///
-    /// Whatever happens meanwhile, the store has one of the two keys, and both are kept until it is
-    /// done.
+    /// If it is cut short, the store has one of the two keys, and both are kept until it is done. Then
+    /// the old one is worthless: what was sealed with it, such as a backup, is no one's until it is
+    /// adopted. In a file of keys for all stores, the other stores keep theirs.
     pub fn rotate_key(&self) -> Result<Self, StoreError> {
         let file = self.file();
         let Some(identity) = file.identity() else { return Err(not_authenticated(file)) };
@@ -95,10 +102,7 @@ impl Store {
         file.keys().replace(identity, &keys)?;
         let sealed = file.sealed(identity, Seals::new(&key, identity));
         reseal(file, &sealed)?;
-        // A file for all stores may have the key of others.
-        if file.keys().is_by_identity() {
-            file.keys().replace(identity, &keys[..1])?;
-        }
+        file.keys().replace(identity, &keys[..1])?;
         self.reopened()
     }
 
@@ -131,19 +135,17 @@ pub(super) fn recognize(conn: &Connection, file: StoreFile) -> Result<StoreFile,
     let Some(identity) = row.and_then(|(id, _)| id.try_into().ok()).map(Identity) else {
         return Err(StoreError::damaged(&file, "table identity: there is no name of the store"));
     };
-    let keys = file.keys().of(identity)?;
-    let is_known = !keys.is_empty() && file.keys().is_by_identity();
-    for key in keys {
+    for key in file.keys().of(identity)? {
         let sealed = file.sealed(identity, Seals::new(&key, identity));
         if identity_fits(conn, &sealed)? {
             return Ok(sealed);
         }
     }
-    if is_known {
-        let found = "table identity: it has the name of a store of yours, and was not written with \
-                     its key. It is a forgery, or the key was lost";
-        return Err(StoreError::damaged(&file, found));
+    if !identity_fits(conn, &file)? {
+        return Err(StoreError::damaged(&file, "table identity: its checksum is wrong"));
     }
+    // It may have the name of a store of the user's, and another key: a copy from before that was
+    // rotated, or a forgery. Either is no one's until a person says whose.
     Ok(file)
 }
 

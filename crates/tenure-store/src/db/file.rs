@@ -32,7 +32,7 @@ impl StoreFile {
     }
 
     /// Its name, if its key is known.
-    pub(super) fn identity(&self) -> Option<Identity> {
+    pub(crate) fn identity(&self) -> Option<Identity> {
         self.sealed.as_ref().map(|(identity, _)| *identity)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Access, StoreFile, adopt, connect, schema};
 use crate::error::{Explain, StoreError, StoreErrorKind};
-use crate::key::{Identity, Seals, StoreKeys, random};
+use crate::key::{Identity, Seals, StoreKeys, private_folder, random};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -18,42 +18,66 @@ use tenure_core::RunId;
 pub(super) const PRIVATE: u32 = 0o600;
 
 /// A file that is given its name when it is whole, and goes with its maker if it is not.
-pub(super) struct Draft(PathBuf);
+pub(crate) struct Draft(PathBuf);
 
 impl Draft {
     /// An empty file beside `to`.
-    pub(super) fn beside(to: &Path) -> io::Result<Self> {
+    pub(crate) fn beside(to: &Path) -> io::Result<Self> {
         let path = with(to, &format!(".{}.part", RunId::unique()));
         OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&path)?;
         Ok(Self(path))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// Gives it its name once it is on disk, and says how big it is; nothing, if there is such a file
     /// already.
-    pub(super) fn publish(&self, to: &Path) -> io::Result<Option<u64>> {
-        // Closed before it has its name: closing a file gives back the locks that another thread may
-        // have on it by then.
-        let size = {
-            let file = File::open(&self.0)?;
-            file.sync_all()?;
-            file.metadata()?.len()
-        };
+    pub(crate) fn publish(&self, to: &Path) -> io::Result<Option<u64>> {
+        let size = self.sync()?;
         // By this name alone: a store with two would be two to SQLite.
         match renameat_with(CWD, &self.0, CWD, to, RenameFlags::NOREPLACE) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(None),
             // Not every file system can do it at once.
-            Err(_) if to.symlink_metadata().is_err() => fs::rename(&self.0, to)?,
+            Err(_) if self.claim(to)? => {}
             Err(_) => return Ok(None),
         }
-        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        sync_folder(to)?;
         Ok(Some(size))
     }
+
+    /// Takes the place of a file that may be there, once it is on disk.
+    pub(crate) fn replace(&self, to: &Path) -> io::Result<()> {
+        self.sync()?;
+        fs::rename(&self.0, to)?;
+        sync_folder(to)
+    }
+
+    fn sync(&self) -> io::Result<u64> {
+        // Closed before it has its name: closing a file gives back the locks that another thread may
+        // have on it by then.
+        let file = File::open(&self.0)?;
+        file.sync_all()?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Gives it its name in two steps: an empty file says whose it is, and is replaced. `false` if there is
+    /// such a file already.
+    fn claim(&self, to: &Path) -> io::Result<bool> {
+        match OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(to) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            claimed => drop(claimed?),
+        }
+        fs::rename(&self.0, to).inspect_err(|_| drop(fs::remove_file(to)))?;
+        Ok(true)
+    }
+}
+
+fn sync_folder(of: &Path) -> io::Result<()> {
+    let folder = of.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 impl Drop for Draft {
@@ -72,30 +96,42 @@ pub(super) fn with(path: &Path, end: &str) -> PathBuf {
 
 /// Makes a store, its key, and its folder. Another process may be faster; then its file is the one.
 pub(super) fn store(path: &Path, keys: &StoreKeys) -> Result<(), StoreError> {
-    let what = "make a store";
     // A link to a place where nothing is yet says where it is to be.
     let linked = fs::read_link(path).ok();
     let linked = linked.map(|to| path.parent().map_or(to.clone(), |folder| folder.join(&to)));
     let path = linked.as_deref().unwrap_or(path);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).explain(folder, "create the folder of a store")?;
+        private_folder(folder).explain(folder, "create the folder of a store")?;
     }
     let identity = Identity(random(path)?);
     // On disk before the store is: one without its key would be nobody's.
-    let key = keys.make(identity)?;
+    let key = keys.make(identity, path)?;
     let file = StoreFile::new(path, Access::ReadWrite, keys);
-    let file = file.sealed(identity, Seals::new(&key, identity));
+    let made = fill(path, &file.sealed(identity, Seals::new(&key, identity)));
+    // A store that has its name needs its key, whatever failed after that.
+    let is_there = match &made {
+        Ok(published) => published.is_some(),
+        Err(_) => path.exists(),
+    };
+    if !is_there {
+        keys.forget(identity);
+    }
+    made.map(drop)
+}
+
+/// Makes the file of a new store; none if there is one already.
+fn fill(path: &Path, file: &StoreFile) -> Result<Option<u64>, StoreError> {
+    let what = "make a store";
     let draft = Draft::beside(path).explain(path, what)?;
     let conn = connect(draft.path(), Access::ReadWrite)?;
-    schema::create(&conn, path, || adopt::write_identity(&conn, &file))?;
+    schema::create(&conn, path, || adopt::write_identity(&conn, file))?;
     conn.close().map_err(|(_, error)| error).explain(path, what)?;
     // What is on disk, and not what a connection remembers.
     let conn = connect(draft.path(), Access::ReadWrite)?;
     schema::check(&conn, path, schema::VERSION)?;
-    adopt::check_key(&conn, &file)?;
+    adopt::check_key(&conn, file)?;
     conn.close().map_err(|(_, error)| error).explain(path, what)?;
-    draft.publish(path).explain(path, what)?;
-    Ok(())
+    draft.publish(path).explain(path, what)
 }
 
 /// The file that a path means, where it really is.
@@ -154,4 +190,25 @@ pub(super) fn was_store(path: &Path) -> bool {
     let begins = head.iter().zip(MAGIC).all(|(is, was)| is == was);
     let mark = schema::APPLICATION_ID.to_be_bytes();
     read.is_err() || begins || head.get(68..72) == Some(&mark[..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Draft;
+    use std::fs;
+
+    #[test]
+    fn where_a_name_cannot_be_given_at_once_it_is_claimed_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let to = folder.path().join("a.key");
+        let make = |text: &str| {
+            let draft = Draft::beside(&to).expect("it is made");
+            fs::write(draft.path(), text).expect("it is written");
+            draft
+        };
+        assert!(make("the first").claim(&to).expect("it can be written"));
+        assert!(!make("the second").claim(&to).expect("it can be looked at"));
+        assert_eq!(fs::read_to_string(&to).expect("it is there"), "the first");
+        assert_eq!(fs::read_dir(folder.path()).expect("it is a folder").count(), 1);
+    }
 }

@@ -18,6 +18,7 @@ pub use compact::{Compacted, Compaction};
 pub(crate) use file::StoreFile;
 pub use lock::DriverInfo;
 pub(crate) use lock::DriverLock;
+pub(crate) use make::Draft;
 pub use verify::{Fault, Verified};
 
 use crate::error::{Explain, StoreError, StoreErrorKind};

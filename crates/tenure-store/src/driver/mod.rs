@@ -176,6 +176,11 @@ fn take_up(
         );
         return Err(StoreError::new(crate::StoreErrorKind::Unknown, message));
     }
+    // Its end is on record with the row that says so: this row is from before.
+    if tx.last_type(&id)?.is_some_and(|of| of == "run.ended") {
+        let found = format!("table runs, run {id}: its row is from before its end");
+        return Err(StoreError::damaged(tx.path(), found));
+    }
     let wishes = wish::of(tx, run)?;
     if mode == Resume::GoOn && wishes.contains(&Wish::Cancel) {
         mode = Resume::Cancel;

@@ -3,7 +3,7 @@
 use super::list::{self, Base, Part};
 use super::pack::{Kind, Packed, PackedList, references};
 use super::read::{pointed, sealed_chain};
-use super::row::{COLUMNS, NewRow, Stored, link};
+use super::row::{COLUMNS, NewRow, Stored, write_link};
 use super::shelf::Shelf;
 use super::sum::{Chain, Hash, NO_CHAIN, Sum, hex};
 use crate::db::StoreFile;
@@ -26,8 +26,9 @@ pub(crate) struct Heads {
     runs: HashMap<Box<str>, Head>,
     /// The list of messages that a run wrote last: the next one is said by it.
     bases: HashMap<Box<str>, Base>,
-    /// The row at hand, in memory that is used again.
+    /// The row at hand and its link, in memory that is used again.
     sum: Sum,
+    link: Sum,
 }
 
 struct Head {
@@ -83,12 +84,12 @@ impl Tx<'_> {
         if let Some(data) = &row.data {
             self.keep_apart(run, data)?;
         }
-        let Heads { runs, sum, .. } = &mut *self.heads;
+        let Heads { runs, sum, link, .. } = &mut *self.heads;
         let head = runs.get_mut(run).expect("it was put there above");
         let seq = head.seq + 1;
         row.sum(run, seq as i64, sum);
         let chain = sum.chain(&head.chain);
-        let link = link(run, seq, &chain);
+        write_link(run, seq, &chain, link);
         let mut append =
             self.conn.prepare_cached(APPEND).explain(self.file, "append to the journal")?;
         let row = params![
@@ -106,14 +107,14 @@ impl Tx<'_> {
             row.ordinal,
             row.input_text(),
             row.data.as_ref().map(|data| &data.text),
-            sum.seal_with(self.file, Table::Events, &link),
+            sum.seal_with(self.file, Table::Events, link),
             &chain[..],
         ];
         append.execute(row).explain(self.file, "append to the journal")?;
         let point = if seq == 1 { FIRST } else { LATER };
         let mut point =
             self.conn.prepare_cached(point).explain(self.file, "append to the journal")?;
-        let sealed = sealed_chain(self.file, &link, &chain);
+        let sealed = sealed_chain(self.file, link, &chain);
         let pointed = point.execute(params![run, seq as i64, sealed]);
         if pointed.explain(self.file, "append to the journal")? != 1 {
             return Err(self.lost(run, "it has events, but no row in table heads"));
@@ -124,6 +125,16 @@ impl Tx<'_> {
 
     /// Where a run stands, by the file.
     fn head(&mut self, run: &str) -> Result<Head, StoreError> {
+        let last = self.last(run)?;
+        Ok(last.map_or(Head { seq: 0, chain: NO_CHAIN }, |(head, _)| head))
+    }
+
+    /// The type of a run's last row, by the file.
+    pub(crate) fn last_type(&mut self, run: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.last(run)?.map(|(_, of)| of))
+    }
+
+    fn last(&mut self, run: &str) -> Result<Option<(Head, String)>, StoreError> {
         let what = "read the end of a run";
         let query =
             format!("SELECT {COLUMNS} FROM events WHERE run = ?1 ORDER BY seq DESC LIMIT 1");
@@ -133,17 +144,17 @@ impl Tx<'_> {
         let found = row.map(|row| {
             let row = Stored(row);
             row.check(self.file, &mut self.heads.sum)?;
-            Ok((row.seq()?, row.chain()?))
+            Ok((Head { seq: row.seq()?, chain: row.chain()? }, row.of()?.to_owned()))
         });
         let found = found.transpose().map_err(|wrong: String| {
             self.lost(run, format!("its last row in table events: {wrong}"))
         })?;
         // To go on behind a row that is not the last would be to write another history.
-        if found != pointed(self.conn, self.file, run)? {
+        let end = found.as_ref().map(|(head, _)| (head.seq, head.chain));
+        if end != pointed(self.conn, self.file, run)? {
             return Err(self.lost(run, "the last of its events are missing"));
         }
-        let (seq, chain) = found.unwrap_or((0, NO_CHAIN));
-        Ok(Head { seq, chain })
+        Ok(found)
     }
 
     #[cold]

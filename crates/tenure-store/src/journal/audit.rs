@@ -71,6 +71,10 @@ impl Audit {
                     let wrong = "it is over, but the end of its events is missing";
                     self.faults.push(Fault::new("events", format!("run {run}"), wrong));
                 }
+                Some((_, status, _)) if status != "ended" && last_is_end => {
+                    let wrong = "its row is from before its end";
+                    self.faults.push(Fault::new("runs", format!("run {run}"), wrong));
+                }
                 Some(_) => {}
             }
         }

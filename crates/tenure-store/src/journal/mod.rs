@@ -23,7 +23,7 @@ pub use read::Record;
 pub(crate) use reseal::reseal_events;
 pub(crate) use row::{NewRow, Row, millis, time};
 pub(crate) use shelf::Shelf;
-pub(crate) use sum::{Hash, Sum, hash, hash_of_list, hex};
+pub(crate) use sum::{Hash, Sum, hash, hash_of_list, hex, unhex};
 pub(crate) use writer::{Job, Writer, run_one, with_tx};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::Store;
 use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
 use crate::key::Table;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -205,10 +206,26 @@ fn head(
     Ok((seq, chain))
 }
 
-/// What table heads has of a chain: it, and in a store with a key its code.
-pub(super) fn sealed_chain(file: &StoreFile, link: &Sum, chain: &Chain) -> Vec<u8> {
-    let code = link.code(file, Table::Heads);
-    chain.iter().chain(code.iter().flatten()).copied().collect()
+/// What table heads has of a chain: it, and in a store with a key its code behind it.
+pub(super) struct SealedChain {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+pub(super) fn sealed_chain(file: &StoreFile, link: &Sum, chain: &Chain) -> SealedChain {
+    let mut sealed = SealedChain { bytes: [0; 32], length: chain.len() };
+    sealed.bytes[..16].copy_from_slice(chain);
+    if let Some(code) = link.code(file, Table::Heads) {
+        sealed.bytes[16..].copy_from_slice(&code);
+        sealed.length = 32;
+    }
+    sealed
+}
+
+impl ToSql for SealedChain {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(&self.bytes[..self.length])))
+    }
 }
 
 /// The chain up to this row, if the row is what it should be.

@@ -138,8 +138,14 @@ impl Row {
 /// events are sealed by, and heads.
 pub(super) fn link(run: &str, seq: u64, chain: &Chain) -> Sum {
     let mut link = Sum::new();
-    link.text(run).int(i64::try_from(seq).unwrap_or(i64::MAX)).blob(chain);
+    write_link(run, seq, chain, &mut link);
     link
+}
+
+/// The same, in memory that is used again.
+pub(super) fn write_link(run: &str, seq: u64, chain: &Chain, link: &mut Sum) {
+    link.clear();
+    link.text(run).int(i64::try_from(seq).unwrap_or(i64::MAX)).blob(chain);
 }
 
 /// What is wrong with a row, for people.

@@ -3,37 +3,41 @@
 use super::list::{self, Base, Part};
 use super::pack::{Kind, Parts, references, unpack};
 use super::sum::{Hash, hash, hash_of_list, hex, unhex};
+use crate::db::StoreFile;
 use crate::error::{Explain, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What was read lately. The lists of a run follow each other, and share nearly all their messages.
 #[derive(Default)]
 pub(crate) struct Shelf {
     lists: HashMap<Hash, Arc<Vec<Hash>>>,
-    messages: HashMap<Hash, Arc<Value>>,
+    /// Each with its length as it is stored.
+    messages: HashMap<Hash, (Arc<Value>, usize)>,
 }
 
 /// So many lists and messages are kept.
 const LISTS: usize = 16;
 const MESSAGES: usize = 4096;
+/// The most bytes that one record of a store that is not known to be its user's stands for. A few
+/// bytes of it could name the same long text any number of times.
+const UNKNOWN: usize = 64 << 20;
 
 impl Shelf {
     /// A stored text as the value that was written.
     pub(crate) fn expand(
         &mut self,
         conn: &Connection,
-        path: &Path,
+        file: &StoreFile,
         text: &str,
     ) -> Result<Value, StoreError> {
         let value = serde_json::from_str(text).map_err(|error| {
-            StoreError::damaged(path, format_args!("a record is no JSON: {error}"))
+            StoreError::damaged(file, format_args!("a record is no JSON: {error}"))
         })?;
         if text.contains("{\"$") {
-            unpack(value, &mut Reader { shelf: self, conn, path })
+            unpack(value, &mut Reader::new(self, conn, file))
         } else {
             Ok(value)
         }
@@ -43,10 +47,10 @@ impl Shelf {
     pub(super) fn base(
         &mut self,
         conn: &Connection,
-        path: &Path,
+        file: &StoreFile,
         hash: &Hash,
     ) -> Result<Base, StoreError> {
-        let mut reader = Reader { shelf: self, conn, path };
+        let mut reader = Reader::new(self, conn, file);
         let (_, depth, _) = reader.node(hash)?;
         let items = reader.list(hash)?.to_vec();
         Ok(Base { hash: *hash, depth, items })
@@ -56,11 +60,11 @@ impl Shelf {
     pub(crate) fn items(
         &mut self,
         conn: &Connection,
-        path: &Path,
+        file: &StoreFile,
         text: &str,
     ) -> Result<Vec<Hash>, StoreError> {
         match references(text).find(|(kind, _)| *kind == Kind::List) {
-            Some((_, hash)) => Ok(self.list(conn, path, &hash)?.to_vec()),
+            Some((_, hash)) => Ok(self.list(conn, file, &hash)?.to_vec()),
             None => Ok(Vec::new()),
         }
     }
@@ -69,33 +73,49 @@ impl Shelf {
     pub(super) fn list(
         &mut self,
         conn: &Connection,
-        path: &Path,
+        file: &StoreFile,
         hash: &Hash,
     ) -> Result<Arc<Vec<Hash>>, StoreError> {
-        Reader { shelf: self, conn, path }.list(hash)
+        Reader::new(self, conn, file).list(hash)
     }
 }
 
 struct Reader<'a> {
     shelf: &'a mut Shelf,
     conn: &'a Connection,
-    path: &'a Path,
+    file: &'a StoreFile,
+    /// The bytes that may still be read.
+    room: usize,
 }
 
 type Node = (Option<Hash>, usize, Vec<Part>);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(shelf: &'a mut Shelf, conn: &'a Connection, file: &'a StoreFile) -> Self {
+        let room = if file.seals().is_some() { usize::MAX } else { UNKNOWN };
+        Self { shelf, conn, file, room }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), StoreError> {
+        let left = self.room.checked_sub(bytes).ok_or_else(|| {
+            let found = format!("a record stands for more than {} MiB", UNKNOWN >> 20);
+            StoreError::damaged(self.file, found)
+        });
+        self.room = left?;
+        Ok(())
+    }
+
     fn wrong(&self, table: &str, hash: &Hash, wrong: &str) -> StoreError {
         let found = format!("table {table}, the row with the hash {}: {wrong}", hex(hash));
-        StoreError::damaged(self.path, found)
+        StoreError::damaged(self.file, found)
     }
 
     fn blob(&self, wanted: &Hash) -> Result<String, StoreError> {
         let what = "read a text that is kept apart";
         let sql = "SELECT body FROM blobs WHERE hash = ?1";
-        let mut find = self.conn.prepare_cached(sql).explain(self.path, what)?;
+        let mut find = self.conn.prepare_cached(sql).explain(self.file, what)?;
         let body: Option<String> =
-            find.query_row([&wanted[..]], |row| row.get(0)).optional().explain(self.path, what)?;
+            find.query_row([&wanted[..]], |row| row.get(0)).optional().explain(self.file, what)?;
         match body {
             Some(body) if hash(body.as_bytes()) == *wanted => Ok(body),
             Some(_) => Err(self.wrong("blobs", wanted, "its text is another one")),
@@ -106,11 +126,11 @@ impl Reader<'_> {
     fn node(&self, hash: &Hash) -> Result<Node, StoreError> {
         let what = "read a list of messages";
         let sql = "SELECT parent, depth, body FROM messages WHERE hash = ?1";
-        let mut find = self.conn.prepare_cached(sql).explain(self.path, what)?;
+        let mut find = self.conn.prepare_cached(sql).explain(self.file, what)?;
         let found = find.query_row([&hash[..]], |row| {
             Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
         });
-        let Some((parent, depth, body)) = found.optional().explain(self.path, what)? else {
+        let Some((parent, depth, body)) = found.optional().explain(self.file, what)? else {
             return Err(self.wrong("messages", hash, "it is missing"));
         };
         let parent = parent.map(|parent| parent.try_into()).transpose();
@@ -156,23 +176,27 @@ impl Reader<'_> {
     }
 
     fn message(&mut self, hash: &Hash) -> Result<Arc<Value>, StoreError> {
-        if let Some(message) = self.shelf.messages.get(hash) {
-            return Ok(message.clone());
+        if let Some((message, length)) = self.shelf.messages.get(hash) {
+            let (message, length) = (message.clone(), *length);
+            self.take(length)?;
+            return Ok(message);
         }
-        let message: Value = serde_json::from_str(&self.blob(hash)?)
+        let text = self.blob(hash)?;
+        self.take(text.len())?;
+        let message: Value = serde_json::from_str(&text)
             .map_err(|error| self.wrong("blobs", hash, &format!("it is no message: {error}")))?;
         let message = Arc::new(message);
         if self.shelf.messages.len() >= MESSAGES {
             self.shelf.messages.clear();
         }
-        self.shelf.messages.insert(*hash, message.clone());
+        self.shelf.messages.insert(*hash, (message.clone(), text.len()));
         Ok(message)
     }
 
     fn hash(&self, text: &str) -> Result<Hash, StoreError> {
         unhex(text).ok_or_else(|| {
             StoreError::damaged(
-                self.path,
+                self.file,
                 format_args!("a record refers to `{text}`, which is no hash"),
             )
         })
@@ -183,7 +207,9 @@ impl Parts for Reader<'_> {
     type Error = StoreError;
 
     fn text(&mut self, hash: &str) -> Result<String, StoreError> {
-        self.blob(&self.hash(hash)?)
+        let text = self.blob(&self.hash(hash)?)?;
+        self.take(text.len())?;
+        Ok(text)
     }
 
     fn messages(&mut self, hash: &str) -> Result<Vec<Value>, StoreError> {

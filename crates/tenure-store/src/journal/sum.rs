@@ -109,7 +109,7 @@ impl Sum {
     /// As [`Sum::seal`], for a row that is bound by less than all of it: `bound` says by what.
     pub(super) fn seal_with(&self, file: &StoreFile, table: Table, bound: &Self) -> Seal {
         let code = file.seals().map(|seals| seals.code(table, &bound.0));
-        Seal { checksum: crc32fast::hash(&self.0), code }
+        Seal::new(crc32fast::hash(&self.0), code)
     }
 
     /// As [`Sum::check`], for a row that is bound by less than all of it.
@@ -121,10 +121,10 @@ impl Sum {
         bound: &Self,
     ) -> Result<(), &'static str> {
         let seal = Seal::read(seal).ok_or(WRONG_SUM)?;
-        if seal.checksum != crc32fast::hash(&self.0) {
+        if seal.checksum() != crc32fast::hash(&self.0) {
             return Err(WRONG_SUM);
         }
-        bound.check_code(file, table, seal.code.as_ref().map(|code| &code[..]))
+        bound.check_code(file, table, seal.code())
     }
 
     /// Holds the row against the code that was read with it.

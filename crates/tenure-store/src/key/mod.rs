@@ -1,14 +1,16 @@
 //! The key of a store: made with it, kept with its owner, and what every row is sealed with.
 //!
 //! A store that comes with a project has rows that anybody may have written. Here is what tells them
-//! from the owner's: where keys are kept (`place.rs`) and what is made of one (`seal.rs`). What a row
+//! from the owner's: where keys are kept (`place.rs`), what their files say (`lines.rs`) and what is
+//! made of one (`seal.rs`). What a row
 //! is, as bytes, is in `journal/sum.rs`; taking over an unknown store in `db/adopt.rs`.
 
+mod lines;
 mod place;
 mod seal;
 
-pub use place::StoreKeys;
 pub(crate) use place::private_folder;
+pub use place::{OrphanKey, StoreKeys};
 pub(crate) use seal::{Identity, Seal, Seals, Table};
 
 use crate::error::{Explain, StoreError};

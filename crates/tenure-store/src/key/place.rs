@@ -1,11 +1,14 @@
 //! Where the keys of stores are kept: with their owner, never beside the store.
 
+use super::lines::{KeyFile, empty};
 use super::{Identity, StoreKey};
+use crate::db::Draft;
 use crate::error::{Explain, StoreError, StoreErrorKind};
+use rustix::fs::{FlockOperation, flock};
 use std::env;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The place where the keys of stores are kept.
@@ -24,10 +27,17 @@ enum Place {
 }
 
 /// The variable that names a file of keys.
-const VARIABLE: &str = "TENURE_STORE_KEY_FILE";
+pub(super) const VARIABLE: &str = "TENURE_STORE_KEY_FILE";
 
-/// No file of keys is longer.
-const LONGEST: u64 = 64 << 10;
+/// A key whose store is not where it was last driven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OrphanKey {
+    /// The file of the key.
+    pub file: PathBuf,
+    /// The place where its store was. It may have been moved, or deleted.
+    pub store: PathBuf,
+}
 
 impl StoreKeys {
     /// The user's own: the file that `TENURE_STORE_KEY_FILE` names, else the folder `tenure/stores`
@@ -65,40 +75,97 @@ impl StoreKeys {
         }
     }
 
-    /// The keys that may be a store's, the newest first.
-    pub(crate) fn of(&self, identity: Identity) -> Result<Vec<StoreKey>, StoreError> {
-        match self.place(identity) {
-            Some(file) => read(&file),
-            None => Ok(Vec::new()),
+    /// The keys whose stores are gone from their places, by the folder. Nothing deletes them: a store
+    /// that was only moved needs its key.
+    pub fn orphans(&self) -> Result<Vec<OrphanKey>, StoreError> {
+        let Place::Folder(folder) = &self.0 else { return Ok(Vec::new()) };
+        let what = "look at the keys of stores";
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.explain(folder, what)?,
+        };
+        let mut orphans = Vec::new();
+        for entry in entries {
+            let file = entry.explain(folder, what)?.path();
+            let is_key = file.extension().is_some_and(|end| end == "key");
+            // One that cannot be read is told of when its store is opened.
+            let Some(Ok(Some(keys))) = is_key.then(|| KeyFile::read(&file)) else { continue };
+            if let Some(store) = keys.store().filter(|store| !store.exists()) {
+                orphans.push(OrphanKey { file, store });
+            }
         }
+        orphans.sort_by(|one, other| one.file.cmp(&other.file));
+        Ok(orphans)
     }
 
-    /// Whether keys are kept by the identity of their stores: then one that is there is this store's.
-    pub(crate) fn is_by_identity(&self) -> bool {
-        matches!(self.0, Place::Folder(_))
+    /// The keys that may be a store's, the newest first.
+    pub(crate) fn of(&self, identity: Identity) -> Result<Vec<StoreKey>, StoreError> {
+        let Some(file) = self.place(identity) else { return Ok(Vec::new()) };
+        Ok(KeyFile::read(&file)?.map(|keys| keys.of(identity)).unwrap_or_default())
     }
 
     /// A key for a new store, on disk when this returns.
-    pub(crate) fn make(&self, identity: Identity) -> Result<StoreKey, StoreError> {
+    pub(crate) fn make(&self, identity: Identity, store: &Path) -> Result<StoreKey, StoreError> {
         let file = self.file_for(identity)?;
-        let known = read(&file)?.into_iter().next();
-        if let Some(key) = known {
-            return Ok(key);
+        let known = |keys: KeyFile| keys.of(identity).into_iter().next();
+        if let Some(keys) = KeyFile::read(&file)? {
+            return known(keys).ok_or_else(|| empty(&file));
         }
         let key = StoreKey::random(&file)?;
-        match write(&file, std::slice::from_ref(&key), Over::Nothing) {
-            // Another process may have been first with a file for all stores.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                read(&file)?.into_iter().next().ok_or_else(|| empty(&file))
-            }
-            written => written.explain(&file, "write the key of the store").map(|()| key),
+        let mut keys = KeyFile::default();
+        keys.replace(None, std::slice::from_ref(&key));
+        if let Place::Folder(_) = &self.0 {
+            keys.set_store(store);
+        }
+        let what = "write the key of the store";
+        let published = draft(&file, &keys).and_then(|draft| draft.publish(&file));
+        if published.explain(&file, what)?.is_some() {
+            return Ok(key);
+        }
+        // Another process was first with a file for all stores.
+        KeyFile::read(&file)?.and_then(known).ok_or_else(|| empty(&file))
+    }
+
+    /// Puts keys in the place of those that a store has, the newest first. Those of other stores stay.
+    pub(crate) fn replace(&self, identity: Identity, keys: &[StoreKey]) -> Result<(), StoreError> {
+        let file = self.file_for(identity)?;
+        self.change(&file, |there| there.replace(self.own(identity), keys))
+    }
+
+    /// Notes where the store of a key is. It is for people alone, so it may fail.
+    pub(crate) fn note(&self, identity: Identity, store: &Path) {
+        let (Place::Folder(_), Some(file)) = (&self.0, self.place(identity)) else { return };
+        let there = KeyFile::read(&file).ok().flatten();
+        if there.is_none_or(|keys| keys.is_noted(store)) {
+            return;
+        }
+        if let Err(error) = self.change(&file, |keys| keys.set_store(store)) {
+            tracing::debug!(%error, "the place of the store is not noted");
         }
     }
 
-    /// Puts keys in the place of those that are there, the newest first.
-    pub(crate) fn replace(&self, identity: Identity, keys: &[StoreKey]) -> Result<(), StoreError> {
-        let file = self.file_for(identity)?;
-        write(&file, keys, Over::Another).explain(&file, "write the key of the store")
+    /// Deletes the key of a store that was never there.
+    pub(crate) fn forget(&self, identity: Identity) {
+        if let (Place::Folder(_), Some(file)) = (&self.0, self.place(identity)) {
+            drop(fs::remove_file(file));
+        }
+    }
+
+    fn change(&self, file: &Path, change: impl FnOnce(&mut KeyFile)) -> Result<(), StoreError> {
+        // One at a time: a file may have the keys of many stores. Where folders cannot be locked, the
+        // owner sees to that.
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = File::open(folder.unwrap_or(Path::new("."))).ok();
+        let _ = folder.as_ref().map(|folder| flock(folder, FlockOperation::LockExclusive));
+        let mut keys = KeyFile::read(file)?.unwrap_or_default();
+        change(&mut keys);
+        let written = draft(file, &keys).and_then(|draft| draft.replace(file));
+        written.explain(file, "write the key of the store")
+    }
+
+    /// The store that a line for this one names: a file for all stores says whose a key is.
+    fn own(&self, identity: Identity) -> Option<Identity> {
+        matches!(self.0, Place::File(_)).then_some(identity)
     }
 
     fn place(&self, identity: Identity) -> Option<PathBuf> {
@@ -145,71 +212,17 @@ fn user_folder() -> Option<PathBuf> {
     Some(data.join("tenure/stores"))
 }
 
-fn read(path: &Path) -> Result<Vec<StoreKey>, StoreError> {
-    let what = "read the key of the store";
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        file => file.explain(path, what)?,
-    };
-    let metadata = file.metadata().explain(path, what)?;
-    let owner = metadata.uid();
-    if owner != rustix::process::geteuid().as_raw() && owner != 0 {
-        return Err(refused(path, format_args!("it belongs to another user (uid {owner})")));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(refused(path, "others may write it; `chmod 600` makes it yours alone"));
-    }
-    let mut text = String::new();
-    file.take(LONGEST).read_to_string(&mut text).explain(path, what)?;
-    let keys: Option<Vec<StoreKey>> = text.split_whitespace().map(StoreKey::from_hex).collect();
-    match keys {
-        Some(keys) if !keys.is_empty() => Ok(keys),
-        Some(_) => Err(empty(path)),
-        None => Err(refused(path, "a line of it is not 64 hexadecimal digits")),
-    }
-}
-
-enum Over {
-    Nothing,
-    Another,
-}
-
-/// Writes a file of keys, there whole or not at all.
-fn write(path: &Path, keys: &[StoreKey], over: Over) -> io::Result<()> {
-    let text: String = keys.iter().map(|key| key.to_hex() + "\n").collect();
-    let draft = path.with_extension(format!("{}.part", tenure_core::RunId::unique()));
-    let result = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        match over {
-            Over::Another => fs::rename(&draft, path)?,
-            Over::Nothing => fs::hard_link(&draft, path)?,
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    })();
-    let _ = fs::remove_file(&draft);
-    result
-}
-
-fn empty(path: &Path) -> StoreError {
-    refused(path, "there is no key in it")
-}
-
-fn refused(path: &Path, wrong: impl std::fmt::Display) -> StoreError {
-    let message = format!(
-        "{}: cannot read the key of the store: {wrong}. Put the right file in its place, or name \
-         another one with {VARIABLE}",
-        path.display()
-    );
-    StoreError::new(StoreErrorKind::Io, message)
+/// A file of keys that has no name yet.
+fn draft(to: &Path, keys: &KeyFile) -> io::Result<Draft> {
+    let draft = Draft::beside(to)?;
+    fs::write(draft.path(), keys.to_string())?;
+    Ok(draft)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     #[test]
     fn a_key_is_made_once_for_its_owner_alone_and_found_again() {
@@ -218,10 +231,10 @@ mod tests {
             StoreKeys::folder(folder.path().join("stores")),
             StoreKeys::file(folder.path().join("all.key")),
         ] {
-            let identity = Identity([7; 16]);
+            let (identity, store) = (Identity([7; 16]), &folder.path().join("tenure.db"));
             assert_eq!(keys.of(identity).expect("it is looked for"), []);
-            let key = keys.make(identity).expect("it is made");
-            assert_eq!(keys.make(identity).expect("it is there"), key);
+            let key = keys.make(identity, store).expect("it is made");
+            assert_eq!(keys.make(identity, store).expect("it is there"), key);
             assert_eq!(keys.of(identity).expect("it is read"), vec![key.clone()]);
             let file = keys.place(identity).expect("there is a place");
             let mode = fs::metadata(&file).expect("it is there").mode() & 0o777;
@@ -241,12 +254,56 @@ mod tests {
     fn what_is_no_key_is_said_with_its_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("k");
-        for (text, said) in [("", "no key in it"), ("abc\n", "64 hexadecimal digits")] {
+        let key = "ab".repeat(32);
+        for (text, said) in [
+            (String::new(), "no key in it"),
+            ("# a word\n".to_owned(), "no key in it"),
+            ("abc\n".to_owned(), "line 1 is neither 64 hexadecimal digits"),
+            (format!("{key}\n\n{key} abc\n"), "line 3 is neither"),
+            (format!("{key} {} x\n", "cd".repeat(16)), "line 1 is neither"),
+            (format!("{key}\n").repeat(1100), "more than 65536 bytes"),
+        ] {
             fs::write(&file, text).expect("it is written");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is set");
             let error = StoreKeys::file(&file).of(Identity([0; 16])).expect_err("it is none");
             let shown = error.to_string();
             assert!(shown.contains(said) && shown.contains("/k:"), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_file_for_all_stores_has_other_keys_for_a_store_whose_key_was_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("all.key");
+        let keys = StoreKeys::file(&file);
+        let (one, other) = (Identity([1; 16]), Identity([2; 16]));
+        let shared = keys.make(one, Path::new("one.db")).expect("it is made");
+        let note = format!("# of the team\n{}", fs::read_to_string(&file).expect("it is read"));
+        fs::write(&file, note).expect("it is written");
+        let new = StoreKey::random(&file).expect("there are random bytes");
+        keys.replace(one, std::slice::from_ref(&new)).expect("it is written");
+        assert_eq!(keys.of(one).expect("it is read"), [new], "the key it had is worthless");
+        let of_other = keys.of(other).expect("it is read");
+        assert_eq!(of_other, std::slice::from_ref(&shared), "others have theirs");
+        assert_eq!(keys.make(other, Path::new("other.db")).expect("it is there"), shared);
+        assert!(fs::read_to_string(&file).expect("it is read").contains("# of the team\n"));
+    }
+
+    #[test]
+    fn keys_of_stores_that_are_gone_are_named_with_their_places() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let keys = StoreKeys::folder(folder.path().join("stores"));
+        assert_eq!(keys.orphans().expect("there is none"), []);
+        let (there, gone) = (folder.path().join("there.db"), folder.path().join("gone.db"));
+        fs::write(&there, "").expect("it is written");
+        keys.make(Identity([1; 16]), &there).expect("it is made");
+        keys.make(Identity([2; 16]), &gone).expect("it is made");
+        let file = keys.place(Identity([2; 16])).expect("there is a place");
+        let orphan = OrphanKey { file, store: gone };
+        assert_eq!(keys.orphans().expect("it is read"), [orphan]);
+        // It was only moved, and is driven where it is now.
+        keys.note(Identity([2; 16]), &there);
+        assert_eq!(keys.orphans().expect("it is read"), []);
+        assert_eq!(keys.of(Identity([2; 16])).expect("it is read").len(), 1);
     }
 }

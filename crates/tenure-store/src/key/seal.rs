@@ -105,37 +105,50 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of every length")
 }
 
-/// What the column `sum` has of a row: its checksum, and in a store with a key its code.
-pub(crate) struct Seal {
-    pub(crate) checksum: u32,
-    pub(crate) code: Option<Code>,
+/// What the column `sum` has of a row: its checksum, and in a store with a key its code behind it.
+pub(crate) enum Seal {
+    Checksum(u32),
+    Coded([u8; 20]),
 }
 
 impl Seal {
+    pub(crate) fn new(checksum: u32, code: Option<Code>) -> Self {
+        let Some(code) = code else { return Self::Checksum(checksum) };
+        let mut bytes = [0; 20];
+        bytes[..4].copy_from_slice(&checksum.to_le_bytes());
+        bytes[4..].copy_from_slice(&code);
+        Self::Coded(bytes)
+    }
+
     /// A seal as it was read; none if it is something else.
     pub(crate) fn read(column: ValueRef<'_>) -> Option<Self> {
         match column {
-            ValueRef::Integer(sum) => Some(Self { checksum: u32::try_from(sum).ok()?, code: None }),
-            ValueRef::Blob(seal) => {
-                let (checksum, code) = seal.split_at_checked(4)?;
-                let checksum = u32::from_le_bytes(checksum.try_into().ok()?);
-                Some(Self { checksum, code: Some(code.try_into().ok()?) })
-            }
+            ValueRef::Integer(sum) => u32::try_from(sum).ok().map(Self::Checksum),
+            ValueRef::Blob(seal) => seal.try_into().ok().map(Self::Coded),
             _ => None,
+        }
+    }
+
+    pub(crate) fn checksum(&self) -> u32 {
+        match self {
+            Self::Checksum(checksum) => *checksum,
+            Self::Coded([a, b, c, d, ..]) => u32::from_le_bytes([*a, *b, *c, *d]),
+        }
+    }
+
+    pub(crate) fn code(&self) -> Option<&[u8]> {
+        match self {
+            Self::Checksum(_) => None,
+            Self::Coded(bytes) => Some(&bytes[4..]),
         }
     }
 }
 
 impl ToSql for Seal {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Owned(match &self.code {
-            None => Value::Integer(i64::from(self.checksum)),
-            Some(code) => {
-                let mut seal = Vec::with_capacity(20);
-                seal.extend_from_slice(&self.checksum.to_le_bytes());
-                seal.extend_from_slice(code);
-                Value::Blob(seal)
-            }
-        }))
+        Ok(match self {
+            Self::Checksum(checksum) => ToSqlOutput::Owned(Value::Integer(i64::from(*checksum))),
+            Self::Coded(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
     }
 }

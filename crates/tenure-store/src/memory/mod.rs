@@ -30,12 +30,13 @@ use tenure_core::memory::{Conflict, Found, Kept, Memory, Search, Write};
 /// ```
 /// use serde_json::json;
 /// use tenure_core::memory::{Memory, Search};
-/// use tenure_store::{Rule, Store};
+/// use tenure_store::{Rule, Store, StoreKeys};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("tenure.db");
-/// let store = Store::open(&path)?;
+/// # let keys = StoreKeys::folder(folder.path().join("keys"));
+/// let store = Store::open_with(&path, &keys)?;
 /// let memory = store.memory().for_user("ada").rule("facts", Rule::Merge);
 /// let facts = json!({ "coffee": "black", "city": "Bern" });
 /// memory.store("clerk", [("facts".to_owned(), facts)].into()).await?;

@@ -23,18 +23,19 @@ use tenure_core::message::{History, Message};
 ///
 /// ```
 /// use tenure_core::message::{History, Message};
-/// use tenure_store::Store;
+/// use tenure_store::{Store, StoreKeys};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("tenure.db");
-/// let threads = Store::open(&path)?.threads();
+/// # let keys = StoreKeys::folder(folder.path().join("keys"));
+/// let threads = Store::open_with(&path, &keys)?.threads();
 /// let mut history = History::new();
 /// history.push(Message::user("My name is Ada."));
 /// threads.save("morning", "clerk", &history).await?;
 ///
 /// // Another day, another process.
-/// let threads = Store::open(&path)?.threads();
+/// let threads = Store::open_with(&path, &keys)?.threads();
 /// let latest = threads.latest(Some("clerk"))?.expect("there is one");
 /// assert_eq!(threads.load(&latest.thread, "clerk")?, Some(history));
 /// # Ok::<_, tenure_core::BoxError>(()) }).unwrap();

@@ -8,6 +8,7 @@ use crate::exit::{Exit, Stop};
 use crate::person::{ensure_person, signature};
 use crate::signal::Stopper;
 use crate::terminal::question::{Allowed, TerminalAsker, is_anybody_there};
+use crate::terminal::size::width;
 use crate::terminal::style::{BAD, DIM, GOOD, WARN, paint};
 use crate::terminal::text::{clean_line, fit};
 use crate::terminal::{EventLines, Progress, Screen, print_json, print_plain, sink};
@@ -240,7 +241,7 @@ fn unknown(args: &GivenAnswer, place: &Place, why: &str) -> Exit {
         print_plain(&paint(DIM, "nothing waits for an answer"));
     }
     for ask in &open {
-        print_plain(&format!("  {}", line(ask)));
+        print_plain(&format!("  {}", line(ask, width().saturating_sub(2))));
     }
     Exit::Failed
 }

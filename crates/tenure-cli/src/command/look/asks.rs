@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::terminal::question::Allowed;
 use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, WARN, paint};
-use crate::terminal::text::{clean_block, clean_line, exact, fit, wrap};
+use crate::terminal::text::{clean_block, clean_line, columns_of, exact, fit, wrap};
 use crate::terminal::{print_json, print_plain, sink};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -37,10 +37,12 @@ pub(crate) fn run(args: &Asks) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A question in one line.
-pub(super) fn line(ask: &AskInfo) -> String {
+/// A question in one line of at most `room` columns.
+pub(super) fn line(ask: &AskInfo, room: usize) -> String {
     let prompt = clean_line(ask.prompt.lines().next().unwrap_or_default());
-    format!("{}  {} asks: {prompt}", paint(BOLD, &ask.id), asker(ask))
+    let asked = format!("{} asks: {prompt}", asker(ask));
+    let asked = fit(&asked, room.saturating_sub(columns_of(&ask.id) + 2));
+    format!("{}  {asked}", paint(BOLD, &ask.id))
 }
 
 /// A question for people: who asks what, in which run, and what became of it.

@@ -4,9 +4,11 @@ use super::place::Place;
 use super::words::size;
 use crate::args::{Backup, Compact, Db, DbAction, RotateKey, Verify};
 use crate::exit::Exit;
+use crate::terminal::size::columns;
 use crate::terminal::style::{BAD, DIM, GOOD, paint};
-use crate::terminal::text::{clean_line, count, for_shell, human, plural};
+use crate::terminal::text::{clean_line, count, for_shell, human, plural, wrap};
 use crate::terminal::{print_json, print_plain, sink};
+use anstyle::Style;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::IsTerminal as _;
@@ -42,28 +44,24 @@ fn verify(args: &Verify) -> Result<Exit> {
         human(took)
     );
     if verified.is_whole() {
-        let whole = paint(GOOD, "whole:");
         let how = match verified.authenticated {
             true => "nothing is damaged",
             false => "nothing is damaged; not authenticated, so anybody may have written it",
         };
-        sink::print_text(&format!("{whole} {} · {read}, {how}", place.file()))?;
+        say(GOOD, "whole:", &format!("{} · {read}, {how}", place.file()))?;
         return Ok(exit);
     }
     let faults = verified.faults.len();
     for fault in &verified.faults {
-        sink::print_text(&format!(
-            "{} {}",
-            paint(BAD, "damaged:"),
-            clean_line(&fault.to_string())
-        ))?;
+        say(BAD, "damaged:", &clean_line(&fault.to_string()))?;
     }
-    print_plain(&format!(
-        "{} in {}: {read}. What is not listed is as it was written; put a backup in its place, or \
-         export the runs that are whole",
-        paint(BAD, plural(faults, "fault")),
+    let faults = plural(faults, "fault");
+    let rest = format!(
+        "in {}: {read}. What is not listed is as it was written; put a backup in its place, or export \
+         the runs that are whole",
         place.file()
-    ));
+    );
+    print_plain(&labelled(BAD, &faults, &rest));
     Ok(exit)
 }
 
@@ -78,8 +76,8 @@ fn backup(args: &Backup) -> Result<Exit> {
         }));
         return Ok(Exit::Ok);
     }
-    let (to, label) = (for_shell(&args.to), paint(GOOD, "written:"));
-    sink::print_text(&format!("{label} {to} · {} in {}", size(bytes), human(took)))?;
+    let to = for_shell(&args.to);
+    say(GOOD, "written:", &format!("{to} · {} in {}", size(bytes), human(took)))?;
     Ok(Exit::Ok)
 }
 
@@ -92,11 +90,12 @@ fn rotate_key(args: &RotateKey) -> Result<Exit> {
         print_json(json!({ "file": file, "records": records, "took_ms": millis(took) }));
         return Ok(Exit::Ok);
     }
-    let label = paint(GOOD, "sealed:");
     let records = many(verified.events, "record");
     let took = human(took);
     let file = place.file();
-    sink::print_text(&format!("{label} {file} · {records} with a new key in {took}"))?;
+    say(GOOD, "sealed:", &format!("{file} · {records} with a new key in {took}"))?;
+    let note = "backups made before have the old key: they are yours again with --adopt-store";
+    print_plain(&paint(DIM, note));
     Ok(Exit::Ok)
 }
 
@@ -122,12 +121,26 @@ fn compact(args: &Compact) -> Result<Exit> {
             many(runs, "run")
         ),
     };
-    let label = paint(GOOD, "compacted:");
-    sink::print_text(&format!("{label} {} · {before} → {after} · {gone}", place.file()))?;
+    say(GOOD, "compacted:", &format!("{} · {before} → {after} · {gone}", place.file()))?;
     if args.older_than.is_none() && args.keep.is_none() {
         print_plain(&paint(DIM, "say which runs may go with --older-than 30d or --keep 100"));
     }
     Ok(Exit::Ok)
+}
+
+/// Prints a text with its label in front.
+fn say(style: Style, label: &str, text: &str) -> Result<()> {
+    Ok(sink::print_text(&labelled(style, label, text))?)
+}
+
+/// A text with its label in front, in as many lines as a terminal takes, and in one elsewhere.
+fn labelled(style: Style, label: &str, text: &str) -> String {
+    let Some(columns) = columns() else { return format!("{} {text}", paint(style, label)) };
+    let lines = wrap(&format!("{label} {text}"), columns.saturating_sub(2)).join("\n  ");
+    match lines.strip_prefix(label) {
+        Some(rest) => format!("{}{rest}", paint(style, label)),
+        None => lines,
+    }
 }
 
 fn is_authenticated(place: &Place) -> bool {

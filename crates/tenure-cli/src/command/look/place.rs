@@ -1,6 +1,6 @@
 //! Which file of runs is meant, and which run in it.
 
-use super::super::recorded::{Adoption, adopted, stays_inside, tell_unless_known};
+use super::super::recorded::{Adoption, adopted, keys_outside, stays_inside, tell_unless_known};
 use super::entry::Entry;
 use crate::args::OfStore;
 use crate::exit::Stop;
@@ -64,6 +64,7 @@ impl Place {
         let root = project.root.clone();
         // Before anything is said or written.
         if root.join(CONFIG_FILE).is_file() {
+            keys_outside(&root)?;
             drop(super::super::whole::Whole::at(&root));
         }
         if of.store.is_none() {

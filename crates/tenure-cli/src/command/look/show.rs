@@ -12,11 +12,12 @@ use crate::exit::Exit;
 use crate::terminal::sink::{print_document, print_text};
 use crate::terminal::size::width;
 use crate::terminal::style::{BAD, BOLD, DIM, WARN, paint};
-use crate::terminal::text::{clean_block, clean_line, columns_of, count, fit, plural};
+use crate::terminal::text::{clean_block, clean_line, columns_of, count, fit, plural, wrap};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::time::{Duration, SystemTime};
 use tenure_core::engine::{RunInfo, RunStatus};
 use tenure_core::model::Cost;
@@ -74,11 +75,14 @@ fn head(place: &Place, info: &RunInfo) -> Vec<String> {
     let now = SystemTime::now();
     let (style, status) = standing(info);
     let id = format!("{} · {}", clean_line(&info.kind), info.id);
-    let mut lines = vec![format!("{}  {}", paint(BOLD, clean_line(&info.name)), paint(DIM, id))];
+    let name = fit(&clean_line(&info.name), width().saturating_sub(columns_of(&id) + 2));
+    let mut lines = vec![format!("{}  {}", paint(BOLD, name), paint(DIM, id))];
+    let room = width().saturating_sub(12);
     let mut row = |name: &str, text: String| {
         lines.push(format!("  {}  {text}", paint(DIM, format_args!("{name:<8}"))));
     };
-    row("status", format!("{}{}", paint(style, status), driver(place, info)));
+    let driven = fit(&driver(place, info), room.saturating_sub(columns_of(&status)));
+    row("status", format!("{}{driven}", paint(style, status)));
     let lives = match info.lives {
         0 | 1 => String::new(),
         lives => format!(" · {lives} lives"),
@@ -90,12 +94,11 @@ fn head(place: &Place, info: &RunInfo) -> Vec<String> {
     );
     // A conversation is named after the run that it began with.
     if let Some(thread) = info.thread.as_ref().filter(|thread| **thread != info.id.to_string()) {
-        row("thread", clean_line(thread));
+        row("thread", fit(&clean_line(thread), room));
     }
     if let Some(user) = &info.user {
-        row("user", clean_line(user));
+        row("user", fit(&clean_line(user), room));
     }
-    let room = width().saturating_sub(12);
     if !info.input.is_null() {
         row("input", fit(&first_line(&info.input), room));
     }
@@ -144,7 +147,8 @@ fn ending(
     lines.push(paint(DIM, format_args!("  {}", sums.join(" · "))));
     lines.extend(phases(timeline));
     for ask in open {
-        lines.push(format!("  {} {}", paint(WARN, "waits:"), asks::line(ask)));
+        let line = asks::line(ask, width().saturating_sub(9));
+        lines.push(format!("  {} {line}", paint(WARN, "waits:")));
     }
     if let Some(output) = &info.output {
         lines.push(format!("  {}", paint(DIM, "output")));
@@ -196,9 +200,18 @@ fn phases(timeline: &Timeline) -> Vec<String> {
 }
 
 fn indented(text: &str) -> Vec<String> {
-    let lines = clean_block(text);
-    let lines: Vec<String> = lines.trim_end().lines().map(|line| format!("    {line}")).collect();
-    lines
+    let text = clean_block(text);
+    let text = text.trim_end();
+    // What is no terminal has lines as they are.
+    let is_terminal = std::io::stdout().is_terminal();
+    let room = if is_terminal { width().saturating_sub(4) } else { usize::MAX };
+    let lines = text.lines().flat_map(|line| folded(line, room));
+    lines.map(|line| format!("    {line}")).collect()
+}
+
+/// A line that has room, as it is with its blanks; else broken between words.
+fn folded(line: &str, room: usize) -> Vec<String> {
+    if columns_of(line) <= room { vec![line.to_owned()] } else { wrap(line, room) }
 }
 
 /// What is on record where the run and its record differ: the error names the record.
@@ -240,7 +253,7 @@ fn hint(place: &Place, info: &RunInfo, open: &[AskInfo]) -> Vec<String> {
             let ask = &open[0].id;
             let then = match info.driven {
                 true => String::new(),
-                false => format!(", then `tenure run --resume {short}`"),
+                false => format!(",\n  then `tenure run --resume {short}`"),
             };
             format!("answer with `tenure answer {ask}`{then}")
         }

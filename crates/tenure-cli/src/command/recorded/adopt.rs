@@ -4,8 +4,9 @@ use crate::exit::Stop;
 use crate::person::ensure_person;
 use crate::terminal::print_plain;
 use crate::terminal::question::{confirm, is_anybody_there};
+use crate::terminal::size::width;
 use crate::terminal::style::{BOLD, DIM, paint};
-use crate::terminal::text::{clean_line, for_shell, human, plural};
+use crate::terminal::text::{clean_line, for_shell, human, plural, wrap};
 use anyhow::Result;
 use std::time::SystemTime;
 use tenure_core::CancelToken;
@@ -50,9 +51,10 @@ pub(crate) fn adopted(store: Store, adoption: Adoption) -> Result<Store> {
         }
         print_plain(&paint(BOLD, head));
         print_plain(&format!("  {place}\n{holds}"));
-        let about = "  If you adopt it, all of this counts as yours: its runs go on, what was approved \
+        let about = "If you adopt it, all of this counts as yours: its runs go on, what was approved \
                      in it is done, and agents know what its memory says.";
-        print_plain(&paint(DIM, about));
+        let about = wrap(about, width().saturating_sub(2)).join("\n  ");
+        print_plain(&paint(DIM, format_args!("  {about}")));
         if !confirm("Adopt it and go on?", &CancelToken::new()) {
             return Err(Stop::untrusted("not adopted; nothing was executed").into());
         }
@@ -70,9 +72,9 @@ pub(crate) fn tell_unless_known(store: &Store) {
         Authenticity::Earlier => "an earlier release wrote it",
         _ => "none of your keys is its",
     };
-    let place = for_shell(store.path());
-    let note = format!("not authenticated: {place} ({why}); anybody may have written what it says");
-    print_plain(&paint(DIM, note));
+    let here = std::env::current_dir().unwrap_or_default();
+    let place = for_shell(store.path().strip_prefix(here).unwrap_or(store.path()));
+    print_plain(&paint(DIM, format_args!("not authenticated ({why}): {place}")));
 }
 
 /// What a store holds, a line each.

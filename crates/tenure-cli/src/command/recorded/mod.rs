@@ -23,6 +23,6 @@ pub(super) use input::{CARD, Recorded, WORKFLOW};
 pub(super) use keeper::Keeper;
 pub(super) use kept::{Kept, asker};
 pub(super) use life::Life;
-pub(super) use place::{Place, stays_inside};
+pub(super) use place::{Place, keys_outside, stays_inside};
 pub(super) use prepared::{Done, Prepared};
 pub(super) use resume::{before_run, resume};

@@ -4,15 +4,18 @@ use super::adopt::{Adoption, adopted};
 use crate::args::Recording;
 use crate::exit::Stop;
 use crate::terminal::text::for_shell;
+use crate::trust::is_inside;
 use anyhow::{Context as _, Result};
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tenure_cards::project::{Durability, Project, StoreSettings};
 use tenure_cards::sandbox::store_files;
+use tenure_core::RunId;
 use tenure_hosts::hide;
-use tenure_store::Store;
+use tenure_store::{Store, StoreKeys};
 
 /// The folder of a project's own records.
 const FOLDER: &str = ".tenure";
@@ -85,6 +88,7 @@ impl Place {
     }
 
     fn check_links(&self) -> Result<()> {
+        keys_outside(&self.root)?;
         match self.is_named {
             true => Ok(()),
             false => stays_inside(&self.root, &self.file),
@@ -115,42 +119,86 @@ impl Place {
         store.durability(durability).redact_with(crate::terminal::sink::redactor())
     }
 
-    /// The project's own folder is for its owner, and for no repository, whoever made it: what people
-    /// said is in it.
+    /// What people said is for the owner of the project, and for no repository: the project's own folder is closed to
+    /// others whoever made it, and so is another one that is made for the file. One that is there already may have more
+    /// in it, so there the file alone is kept out of repositories.
     fn make_folder(&self) -> Result<()> {
-        let folder = self.root.join(FOLDER);
-        if !self.file.starts_with(&folder) {
-            return Ok(());
-        }
-        private_folder(&folder).with_context(|| {
+        let file = std::path::absolute(&self.file)?;
+        let own = self.root.join(FOLDER);
+        let made = match (file.parent(), file.file_name()) {
+            _ if !file.starts_with(&self.root) || file.exists() && !file.starts_with(&own) => {
+                Ok(())
+            }
+            _ if file.starts_with(&own) => private_folder(&own),
+            (Some(folder), Some(name)) if folder.exists() => ignore(folder, &only(name)),
+            (Some(folder), _) => private_folder(folder),
+            (None, _) => Ok(()),
+        };
+        made.with_context(|| {
             format!(
-                "{} cannot be made the user's own, where runs are recorded; make it writable, record \
+                "{} cannot be kept for the user alone, where runs are recorded; make its folder writable, record \
                  elsewhere with --store FILE, or record nothing with --no-store",
-                for_shell(&folder)
+                for_shell(&file)
             )
         })
     }
 }
 
+/// The pattern of a file and of what SQLite has beside it, in its own folder.
+fn only(name: &OsStr) -> String {
+    let mut pattern = String::from("/");
+    for letter in name.to_string_lossy().chars() {
+        if matches!(letter, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern + "*"
+}
+
 /// Makes a folder that only its owner may look into and that no repository takes in.
 fn private_folder(folder: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => made?,
-    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     if fs::metadata(folder)?.permissions().mode() & 0o777 != 0o700 {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
     }
+    ignore(folder, "*")
+}
+
+/// Has repositories leave out what fits the pattern in a folder.
+fn ignore(folder: &Path, pattern: &str) -> io::Result<()> {
     let ignore = folder.join(".gitignore");
     let is_link = ignore.symlink_metadata().is_ok_and(|it| it.is_symlink());
     let text = if is_link { None } else { fs::read_to_string(&ignore).ok() };
-    if text.is_some_and(|text| text.lines().any(|line| line.trim() == "*")) {
+    let mut text = text.unwrap_or_default();
+    if text.lines().any(|line| matches!(line.trim(), "*") || line.trim() == pattern) {
         return Ok(());
     }
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(pattern);
+    text.push('\n');
     // Whole or not at all, and never through a link.
-    let draft = folder.join(format!(".gitignore.{}.part", std::process::id()));
-    let written = fs::write(&draft, "*\n").and_then(|()| fs::rename(&draft, &ignore));
+    let draft = folder.join(format!(".gitignore.{}.part", RunId::unique()));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&draft)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&draft, &ignore));
     written.inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+/// Makes sure that the user's keys of stores are not in the project: its author could have made them, and a store that
+/// is sealed with them.
+pub(crate) fn keys_outside(root: &Path) -> Result<()> {
+    let keys = StoreKeys::of_user();
+    let Some(place) = keys.location().filter(|place| is_inside(place, root)) else { return Ok(()) };
+    Err(Stop::untrusted(format!(
+        "the keys of stores are in {}, which is inside the project {}, so they do not count: no store is read or \
+         written. Set XDG_DATA_HOME to a folder outside the project or TENURE_STORE_KEY_FILE to a file there, move the \
+         project into a folder of its own, or record nothing with --no-store",
+        for_shell(place),
+        for_shell(root)
+    ))
+    .into())
 }
 
 /// Makes sure that no link leads from a project to a file elsewhere: a project could have another

@@ -2,6 +2,8 @@
 
 mod owner;
 
+pub(crate) use owner::is_inside;
+
 use crate::time::rfc3339;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};

@@ -7,9 +7,7 @@ use std::path::Path;
 
 /// Refuses a store that is in the project whose trust it would decide.
 pub(super) fn ensure_outside(store: &Path, root: &Path) -> Result<()> {
-    let there = store.ancestors().find_map(|at| at.canonicalize().ok());
-    let inside = |at: &Path| at.starts_with(root);
-    if inside(store) || there.is_some_and(|at| inside(&at)) {
+    if is_inside(store, root) {
         bail!(
             "the trust store {} is inside the project {}, so it does not count and nothing is trusted; set \
              XDG_DATA_HOME to a folder outside the project, or move the project into a folder of its own",
@@ -18,6 +16,13 @@ pub(super) fn ensure_outside(store: &Path, root: &Path) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whether a path, or what links lead to on the way to it, is in a folder.
+pub(crate) fn is_inside(path: &Path, root: &Path) -> bool {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = path.ancestors().find_map(|at| at.canonicalize().ok());
+    path.starts_with(root) || there.is_some_and(|at| at.starts_with(root))
 }
 
 /// Refuses a store that another user owns, or can write or replace. What is not there yet is not looked at.

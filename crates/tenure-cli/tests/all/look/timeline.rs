@@ -14,6 +14,12 @@ fn runs_are_listed_with_where_they_stand_and_what_came_of_them() {
     assert!(lines[1].contains("clerk") && lines[1].contains("waits: 1 ask"), "{ran}");
     assert!(lines[1].ends_with(" go"), "what it was asked: {ran}");
     sandbox.run(&["answer", &ask, "approve"]).exits(0);
+    sandbox.run(&["runs"]).exits(0).prints(" answered ");
+    sandbox
+        .run(&["show", "last"])
+        .exits(0)
+        .prints("answered · nobody drives it")
+        .prints("--resume");
     sandbox.run(RESUME).exits(0);
     let ran = sandbox.run(&["runs"]).exits(0).prints("go → the end: written").prints(" ok ");
     let id = ran.stdout.lines().nth(1).and_then(|line| line.split(' ').next());
@@ -25,6 +31,35 @@ fn runs_are_listed_with_where_they_stand_and_what_came_of_them() {
     assert_eq!(lines.len(), 1);
     assert_eq!((&lines[0]["outcome"], &lines[0]["lives"]), (&"ok".into(), &2.into()));
     assert!(lines[0]["started"].as_str().is_some_and(|time| time.ends_with('Z')), "{lines:?}");
+}
+
+#[test]
+fn what_is_said_of_a_question_and_of_a_file_fits_its_terminal() {
+    let sandbox = clerk();
+    let (name, prompt) = ("clerk_of_the_second_floor".repeat(3), "Write this note? ".repeat(9));
+    sandbox.write(
+        "clerk.md",
+        &sandbox.read("clerk.md").replace("name: clerk", &format!("name: {name}")),
+    );
+    sandbox.write("hooks.py", &sandbox.read("hooks.py").replace("Write this note?", prompt.trim()));
+    let file = format!("{}/{}.db", "folder".repeat(5), "runs".repeat(8));
+    let of_file = ["--store", &file];
+    sandbox.run(&[RUN, &of_file].concat()).exits(7);
+    let copy = format!("{}.db", "copy".repeat(12));
+    for args in [
+        &["runs"][..],
+        &["show", "last"],
+        &["db", "verify"],
+        &["db", "backup", &copy],
+        &["db", "rotate-key"],
+        &["db", "compact", "--keep", "1"],
+    ] {
+        let output = sandbox.command(&[args, &of_file].concat()).env("COLUMNS", "80").output();
+        let ran = Ran::of(output.expect("it runs")).exits(0);
+        for line in ran.stdout.lines().chain(ran.stderr.lines()) {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}\n{ran}");
+        }
+    }
 }
 
 #[test]

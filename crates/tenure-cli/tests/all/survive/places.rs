@@ -43,7 +43,8 @@ fn a_file_can_be_named_anywhere() {
     assert!(!sandbox.path(".tenure").exists(), "{ran}");
     let ran = ran.says(&format!("approve --store {file}"));
     let ran = ran.says("tenure run --resume").says(&format!(" --store {file}"));
-    let ask = tenure_store::Store::open_existing(&file).expect("it is there");
+    let ask = tenure_store::Store::open_existing_with(&file, &super::keys(&sandbox));
+    let ask = ask.expect("it is there");
     let ask = ask.asks(&tenure_store::AskQuery::open()).expect("its questions").remove(0).id;
     sandbox.run(&["answer", &ask, "approve", "--store", &file]).exits(0);
     let resumed = sandbox.run(&["run", "--resume", "--trust", "-q", "--store", &file]).exits(0);

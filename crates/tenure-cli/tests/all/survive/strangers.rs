@@ -129,6 +129,93 @@ fn the_folder_of_records_is_private_whoever_made_it() {
 }
 
 #[test]
+fn a_file_elsewhere_in_the_project_is_for_its_owner_and_no_repository() {
+    let toml = "[store]\npath = \"kept/deep/runs[1].db\"\n";
+    let sandbox = Sandbox::with(&[("tenure.toml", toml), ("a.md", CARD), ("data/.gitignore", "x")]);
+    let mode = |name: &str| {
+        let found = fs::metadata(sandbox.path(name)).expect("it is there");
+        found.permissions().mode() & 0o777
+    };
+    sandbox.run(&["run", "a.md", "-m", "hi", "-q"]).exits(0);
+    assert_eq!((mode("kept"), mode("kept/deep")), (0o700, 0o700), "folders made for it");
+    assert_eq!(mode("kept/deep/runs[1].db"), 0o600);
+    assert_eq!(sandbox.read("kept/deep/.gitignore"), "*\n");
+    // A folder that is there may have more in it: that stays as it is.
+    let before = mode("data");
+    sandbox.write("tenure.toml", "[store]\npath = \"data/runs[1].db\"\n");
+    for _ in 0..2 {
+        sandbox.run(&["run", "a.md", "-m", "hi", "-q"]).exits(0);
+        assert_eq!(sandbox.read("data/.gitignore"), "x\n/runs\\[1].db*\n");
+    }
+    assert_eq!((mode("data"), mode("data/runs[1].db")), (before, 0o600));
+    let git = |args: &[&str]| {
+        let output = sandbox.other("git", args).output().expect("git is there");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    git(&["init", "-q"]);
+    let seen = git(&["status", "--porcelain", "-uall"]);
+    assert!(seen.contains("a.md") && !seen.contains(".db"), "{seen}");
+    // By name, too, in the project and outside of it.
+    sandbox.run(&["run", "a.md", "-m", "hi", "-q", "--store", "named/here.db"]).exits(0);
+    assert_eq!((mode("named"), mode("named/here.db")), (0o700, 0o600));
+    assert_eq!(sandbox.read("named/.gitignore"), "*\n");
+    let outside = sandbox.home().join("new/here.db").display().to_string();
+    sandbox.run(&["run", "a.md", "-m", "hi", "-q", "--store", &outside]).exits(0);
+    let made = fs::metadata(sandbox.home().join("new")).expect("it is there").permissions();
+    assert_eq!(made.mode() & 0o777, 0o700);
+}
+
+#[test]
+fn keys_in_the_project_do_not_count() {
+    let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", CARD)]);
+    let run = |variable: &str, at: std::path::PathBuf, args: &[&str]| {
+        let ran = sandbox.command(args).env(variable, at).output().expect("it starts");
+        crate::support::Ran::of(ran)
+    };
+    symlink(sandbox.project(), sandbox.home().join("link")).expect("it is linked");
+    let places = [
+        ("XDG_DATA_HOME", sandbox.path("data")),
+        ("XDG_DATA_HOME", sandbox.home().join("link/data")),
+        ("TENURE_STORE_KEY_FILE", sandbox.path("team.key")),
+        ("TENURE_STORE_KEY_FILE", "team.key".into()),
+    ];
+    for (variable, at) in places {
+        let ran = run(variable, at.clone(), &["run", "a.md", "-m", "hi", "-q"]).exits(4);
+        ran.says("inside the project").says("TENURE_STORE_KEY_FILE").says("--no-store");
+        assert!(!sandbox.path(".tenure").exists(), "nothing was made");
+        assert!(!sandbox.path("data").exists() && !sandbox.path("team.key").exists());
+        run(variable, at.clone(), &["run", "a.md", "-m", "hi", "-q", "--no-store"]).exits(0);
+        run(variable, at.clone(), &["runs"]).exits(4).says("inside the project");
+        run(variable, at, &["doctor"]).exits(1).prints("inside the project");
+    }
+}
+
+#[test]
+fn keys_of_stores_that_are_gone_are_named_by_doctor() {
+    let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", CARD)]);
+    sandbox.run(&["run", "a.md", "-m", "hi", "-q"]).exits(0);
+    let doctor = || sandbox.run(&["doctor"]).stdout;
+    assert!(!doctor().contains("not where they were"));
+    fs::remove_dir_all(sandbox.path(".tenure")).expect("it is deleted");
+    let said = doctor();
+    assert!(said.contains("1 key of stores that are not where they were"), "{said}");
+    assert!(said.contains("project/.tenure/tenure.db"), "{said}");
+}
+
+#[test]
+fn a_backup_from_before_the_key_was_rotated_is_asked_about() {
+    let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", CARD)]);
+    sandbox.run(&["run", "a.md", "-m", "hi", "-q"]).exits(0);
+    sandbox.run(&["db", "backup", "copy.db"]).exits(0);
+    sandbox.run(&["db", "rotate-key"]).exits(0).says("--adopt-store");
+    let of_copy = |args: &[&str]| sandbox.run(&[args, &["--store", "copy.db"]].concat());
+    of_copy(&["runs"]).exits(0).says("not authenticated").prints("hi → hi");
+    of_copy(&["db", "compact"]).exits(4).says("none of your keys");
+    of_copy(&["db", "compact", "--adopt-store"]).exits(0);
+    of_copy(&["db", "verify"]).exits(0).prints("nothing is damaged\n");
+}
+
+#[test]
 fn a_key_can_be_rotated_and_named_by_a_variable() {
     let sandbox = Sandbox::with(&[("tenure.toml", ""), ("a.md", CARD)]);
     let run = |args: &[&str]| {

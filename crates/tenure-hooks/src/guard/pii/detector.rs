@@ -4,7 +4,7 @@ use super::personal::{self, Found};
 use super::secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenure_core::secret::Shape;
+use tenure_core::secret::{ArmourBody, Shape};
 
 /// Something that is looked for in texts.
 #[derive(
@@ -97,7 +97,7 @@ impl Detector {
             Self::UsSsn => personal::us_ssns(bytes, from, found),
             Self::ApiKey => Shape::ApiKey.find(text, from, found),
             Self::Jwt => Shape::Jwt.find(text, from, found),
-            Self::PrivateKey => secret::private_keys(text, from, found),
+            Self::PrivateKey => ArmourBody::Any.find(text, from, found),
             Self::BearerToken => Shape::BearerToken.find(text, from, found),
             Self::Password => secret::passwords(bytes, from, found),
         }
@@ -122,7 +122,7 @@ impl Detector {
             }
             Self::PrivateKey => {
                 let dashes = word(text, from, 16);
-                secret::open_armour(text, from).unwrap_or(end).min(dashes)
+                ArmourBody::Any.open(text, from).unwrap_or(end).min(dashes)
             }
             Self::Email | Self::Ip | Self::MacAddress => word(text, from, 1024),
             // These may be of any length, and the last of them is as secret as the first.

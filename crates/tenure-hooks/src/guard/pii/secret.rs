@@ -1,4 +1,4 @@
-//! Passwords by the names that they are given, and private keys. Other keys and tokens have a
+//! Passwords by the names that they are given. Keys and tokens have a
 //! [`Shape`](tenure_core::secret::Shape).
 
 use super::personal::{Found, at, before};
@@ -99,71 +99,4 @@ pub(super) fn passwords(text: &[u8], from: usize, found: Found<'_>) {
             found(value, end);
         }
     }
-}
-
-const BEGIN: &str = "-----BEGIN";
-const END: &str = "-----END";
-/// The most bytes of what is said to be in the armour.
-const LONGEST_LABEL: usize = 64;
-
-/// A private key in its armour.
-enum Armour {
-    /// It is something else: a certificate.
-    Other,
-    /// It ends there.
-    Until(usize),
-    /// It is not all there yet.
-    Open,
-}
-
-fn armour(text: &str, start: usize) -> Armour {
-    let whole = &text[start..];
-    let label = &whole[BEGIN.len()..whole.floor_char_boundary(BEGIN.len() + LONGEST_LABEL)];
-    let Some(label_end) = label.find("-----") else {
-        let is_whole = whole.len() >= BEGIN.len() + LONGEST_LABEL;
-        return if is_whole { Armour::Other } else { Armour::Open };
-    };
-    if !label[..label_end].contains("PRIVATE KEY") {
-        return Armour::Other;
-    }
-    let body = BEGIN.len() + label_end + 5;
-    let ends = whole[body..].find(END).map(|it| body + it + END.len());
-    let end = ends.and_then(|end| Some(end + whole[end..].find("-----")? + 5));
-    match end {
-        Some(end) => Armour::Until(start + end),
-        // However long it is: what has no end yet is all key.
-        None => Armour::Open,
-    }
-}
-
-pub(super) fn private_keys(text: &str, from: usize, found: Found<'_>) {
-    let mut here = from;
-    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
-        here = start + BEGIN.len();
-        match armour(text, start) {
-            Armour::Until(end) => {
-                found(start, end);
-                here = end.max(here);
-            }
-            // What is not all there goes on to the end, if it is a key at all.
-            Armour::Open if text[start..].contains("PRIVATE KEY") => {
-                found(start, text.len());
-                return;
-            }
-            Armour::Open | Armour::Other => {}
-        }
-    }
-}
-
-/// Where a private key begins that is not all there yet.
-pub(super) fn open_armour(text: &str, from: usize) -> Option<usize> {
-    let mut here = from;
-    while let Some(start) = text[here..].find(BEGIN).map(|it| here + it) {
-        here = match armour(text, start) {
-            Armour::Open => return Some(start),
-            Armour::Until(end) => end.max(start + BEGIN.len()),
-            Armour::Other => start + BEGIN.len(),
-        };
-    }
-    None
 }
