@@ -1,5 +1,6 @@
 //! The points of a chat, as sequences.
 
+use crate::content::Content;
 use super::ChatEnd;
 use crate::BoxFuture;
 use crate::context::{ChatCx, Cx};
@@ -14,7 +15,7 @@ use std::ops::ControlFlow;
 
 pub(super) struct BeforeChat<'a> {
     pub(super) entered: &'a AtomicUsize,
-    pub(super) finish: Option<String>,
+    pub(super) finish: Option<Content>,
     pub(super) data: &'a ScopeData,
     pub(super) place: usize,
 }

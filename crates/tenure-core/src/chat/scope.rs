@@ -1,5 +1,6 @@
 //! The scope around a chat.
 
+use crate::content::Content;
 use super::points::BeforeChat;
 use super::run::{ChatRun, Guard, Member, Question, Waits, finish};
 use super::variables::{Declarations, SYSTEM_KEYS, Values};
@@ -288,7 +289,7 @@ impl Chat {
         ChatResult { value, end }
     }
 
-    async fn begin(&self) -> Result<Option<String>, Error> {
+    async fn begin(&self) -> Result<Option<Content>, Error> {
         for member in &self.run.members {
             let chain = &member.agent.inner().blueprint.chain;
             if chain.has(Point::BeforeChat) {
@@ -319,7 +320,7 @@ impl fmt::Debug for Chat {
 
 enum Begun<T> {
     Ran(T),
-    Finished(String),
+    Finished(Content),
 }
 
 /// What became of a chat.

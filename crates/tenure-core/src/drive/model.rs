@@ -51,7 +51,7 @@ fn reader(cx: Cx<'_>) -> Option<&Arc<Sink>> {
 /// the call: some of the first text may have been read.
 fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelResponse, Error> {
     match reader(cx) {
-        Some(sink) if !sink.agrees(&response.text) => Err(ModelError::new(
+        Some(sink) if !sink.agrees(response.content.text()) => Err(ModelError::new(
             ModelErrorKind::Malformed,
             "the model streamed one text and returned another",
         )

@@ -91,7 +91,7 @@ fn busy(effects: &Effects) -> AgentBuilder {
             Box::pin(async move {
                 let n: u32 = cx.step("roll", async { Ok(own() as u32) }).await?;
                 assert!(n > 0);
-                input.text.push_str(" now");
+                input.content.push(" now");
                 Ok(Flow::Continue)
             })
         }))
@@ -115,8 +115,8 @@ fn busy(effects: &Effects) -> AgentBuilder {
         .with_lifecycle(hook::after_agent(move |_, end| {
             after_agent();
             Box::pin(async move {
-                if let Some(output) = end.output_mut() {
-                    output.push('!');
+                if let Some(output) = end.content_mut() {
+                    output.push("!");
                 }
                 Ok(After::Done)
             })
@@ -257,7 +257,7 @@ async fn g7_a_failure_that_was_passed_over_or_denied_stays_decided() {
                         if first {
                             return fault.strike().await;
                         }
-                        input.text = "changed".to_owned();
+                        input.content = "changed".into();
                         Ok(Flow::Continue)
                     })
                 });
@@ -414,7 +414,7 @@ async fn g7_a_retried_child_is_asked_again_and_not_served_its_failure() {
     let retry = hook::wrap_tool_call(|_, request, next| {
         Box::pin(async move {
             let first = next.call(request).await?;
-            if first.content.starts_with("Error") {
+            if first.content.text().starts_with("Error") {
                 return Ok(next.call(request).await?);
             }
             Ok(first)

@@ -177,7 +177,7 @@ pub(crate) fn conversation(request: &mut ModelRequest) {
     request.messages = vec![
         Message::user("Is it warm?"),
         Message::Assistant {
-            text: "I will look.".to_owned(),
+            content: "I will look.".into(),
             calls: vec![
                 ToolCall::new("call_1", "weather", r#"{"city":"Paris"}"#),
                 ToolCall::new("call_2", "weather", r#"{"city":"Atlantis"}"#),

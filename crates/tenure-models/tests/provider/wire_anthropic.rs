@@ -113,7 +113,7 @@ async fn thoughts_before_a_call_go_back_with_it() {
     assert_eq!(first.text, "");
     let (id, arguments) = (&*first.calls[0].id, first.calls[0].arguments.as_str());
     assert_eq!((id, arguments), ("t1", "{\"city\":\"Rome\"}"));
-    let call = Message::Assistant { text: first.text, calls: first.calls };
+    let call = Message::Assistant { content: first.content, calls: first.calls };
     ask_with(model, Mode::Streamed, move |request| {
         request.messages = vec![Message::user("hi"), call.clone(), result_of("t1")].into();
     })

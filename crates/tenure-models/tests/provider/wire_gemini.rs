@@ -207,7 +207,7 @@ async fn calls_without_ids_get_them_and_their_signature_goes_back_to_the_same_mo
     assert_eq!(ids.len(), 6, "no id comes twice in a conversation: {ids:?}");
     let results = first.iter().map(|call| result_of(&call.id)).collect::<Vec<_>>();
     let mut history =
-        vec![Message::user("hi"), Message::Assistant { text: String::new(), calls: first }];
+        vec![Message::user("hi"), Message::Assistant { content: "".into(), calls: first }];
     history.extend(results);
     for spec in ["google.gemini-3-pro-preview", "google.gemini-4-argon", "google.gemini-2.5-pro"] {
         let (model, history) = (providers_at(&server.url).model(spec).unwrap(), history.clone());
@@ -240,7 +240,7 @@ async fn an_id_that_gemini_gave_goes_back_with_the_call_and_its_result() {
     assert_eq!((&*first.calls[0].id, first.calls[0].arguments.as_str()), ("f1", "{}"));
     let history = vec![
         Message::user("hi"),
-        Message::Assistant { text: String::new(), calls: first.calls.clone() },
+        Message::Assistant { content: "".into(), calls: first.calls.clone() },
         result_of("f1"),
     ];
     ask_with(model_of(&server, "google"), Mode::Whole, move |request| {

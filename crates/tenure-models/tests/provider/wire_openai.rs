@@ -222,7 +222,7 @@ async fn thoughts_before_a_call_go_back_with_it_to_the_same_provider_only() {
     let first = ask_with(model_of(&server, "openai"), Mode::Streamed, |_| {}).await.response();
     let history = vec![
         Message::user("hi"),
-        Message::Assistant { text: first.text, calls: first.calls },
+        Message::Assistant { content: first.content, calls: first.calls },
         crate::provider::support::result_of("a"),
     ];
     let again = history.clone();

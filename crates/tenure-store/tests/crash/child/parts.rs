@@ -55,7 +55,7 @@ impl Model for Plan {
         let (mut said, mut input, mut results) = (0, "", Vec::new());
         for message in request.messages.iter() {
             match message {
-                Message::User { text } => (said, input, results) = (0, text, Vec::new()),
+                Message::User { content } => (said, input, results) = (0, content.text(), Vec::new()),
                 Message::Assistant { .. } => said += 1,
                 Message::Tool(result) => results.push(&*result.content),
                 _ => {}

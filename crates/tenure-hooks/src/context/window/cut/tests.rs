@@ -5,7 +5,7 @@ use tenure_core::message::{HistoryDefect, ToolCall, ToolResult, ToolStatus};
 
 fn call(ids: &[usize]) -> Message {
     let calls = ids.iter().map(|id| ToolCall::new(id.to_string(), "look", "{}")).collect();
-    Message::Assistant { text: String::new(), calls }
+    Message::Assistant { content: "".into(), calls }
 }
 
 fn result(id: usize) -> Message {
