@@ -390,7 +390,8 @@ impl Model for Script {
             let with = words.fill_value(&Value::Object(with.clone()));
             ToolCall::new(format!("script_{}_{}", made + 1, at + 1), &**name, with.to_string())
         });
-        let mut response = ModelResponse { content: text.into(), calls: calls.collect(), ..Default::default() };
+        let mut response =
+            ModelResponse { content: text.into(), calls: calls.collect(), ..Default::default() };
         if !response.calls.is_empty() {
             response.stop = StopReason::ToolUse;
         }

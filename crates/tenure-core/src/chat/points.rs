@@ -1,8 +1,8 @@
 //! The points of a chat, as sequences.
 
-use crate::content::Content;
 use super::ChatEnd;
 use crate::BoxFuture;
+use crate::content::Content;
 use crate::context::{ChatCx, Cx};
 use crate::error::Error;
 use crate::hook::{Entry, Flow, HookError, Point};

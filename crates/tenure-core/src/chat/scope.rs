@@ -1,12 +1,12 @@
 //! The scope around a chat.
 
-use crate::content::Content;
 use super::points::BeforeChat;
 use super::run::{ChatRun, Guard, Member, Question, Waits, finish};
 use super::variables::{Declarations, SYSTEM_KEYS, Values};
 use super::{ChatEnd, ContextVariables};
 use crate::agent::Agent;
 use crate::cancel::{CancelCause, Signal};
+use crate::content::Content;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{HookFailure, Point};

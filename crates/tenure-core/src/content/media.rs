@@ -222,7 +222,8 @@ impl FromStr for BlobId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || {
-            let message = format!("`{text}` is not the hash of a blob: it has 64 digits, 0-9 and a-f");
+            let message =
+                format!("`{text}` is not the hash of a blob: it has 64 digits, 0-9 and a-f");
             crate::Error::new(crate::ErrorKind::Invalid, message)
         };
         let digit = |byte: u8| match byte {

@@ -129,6 +129,13 @@ impl Content {
         }
     }
 
+    /// Replaces the text by what `map` makes of it, and keeps everything else; see
+    /// [`set_text`](Self::set_text).
+    pub fn map_text(&mut self, map: impl FnOnce(&str) -> String) {
+        let text = map(self.text());
+        self.set_text(text);
+    }
+
     /// Replaces each text for which `edit` returns another one, and returns how many there were.
     pub fn edit_texts(&mut self, mut edit: impl FnMut(&str) -> Option<String>) -> usize {
         let edited: Vec<_> =

@@ -9,7 +9,7 @@ use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
 use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use crate::outcome::Outcome;
 use crate::step::{
-    Print, Step, StepKey, StepScope, decode, encode, fingerprint, own_name, recorded,
+    Print, Step, StepKey, StepScope, decode, encode, fingerprint, own_name, recordable, recorded,
 };
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
@@ -98,7 +98,9 @@ async fn as_step(
     let effect = async {
         let result = call.await;
         let record = match &result {
-            Ok(response) => encode(&Recorded::Ok(response.clone())),
+            Ok(response) => {
+                recordable(&response.content).and_then(|()| encode(&Recorded::Ok(response.clone())))
+            }
             Err(error) => match Recorded::of_error(error) {
                 Some(failed) => encode(&failed),
                 None => Err(error.clone()),

@@ -13,6 +13,7 @@ use crate::kernel::{Around, Clocks, Ends, ModelKind, Site, sequence};
 use crate::message::{Message, ToolCall, ToolStatus};
 use crate::model::{Messages, ModelRequest, ModelResponse};
 use crate::phase::Phase;
+use crate::step::recordable;
 use crate::sync::atomic::Ordering;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -26,6 +27,9 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
     match std::mem::replace(&mut work.continued, Continued::No) {
         Continued::No => {
             if let Some(scope) = turn.steps() {
+                for content in work.input.earlier.iter().chain([&work.input.content]) {
+                    recordable(content)?;
+                }
                 scope.log().begin(turn.record(scope)).await?;
             }
             site.emit(|| EventKind::TurnStarted);

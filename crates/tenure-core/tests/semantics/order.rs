@@ -96,9 +96,8 @@ async fn g2_a_constraint_orders_entries_at_every_point() {
 #[tokio::test(start_paused = true)]
 async fn g1_e9_a_finisher_is_entered_and_those_behind_it_are_not() {
     let log = Log::default();
-    let finisher = hook::before_agent(|_, _| {
-        Box::pin(async { Ok(Flow::Finish("answered early".into())) })
-    });
+    let finisher =
+        hook::before_agent(|_, _| Box::pin(async { Ok(Flow::Finish("answered early".into())) }));
     let model = script([]);
     let agent = started(
         Agent::builder("agent")

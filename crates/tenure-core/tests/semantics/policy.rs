@@ -253,7 +253,11 @@ async fn a_refusal_is_a_decision_whatever_the_policy() {
             let ran = run_with(hook::hook(wrap).policy(policy), watched).await;
             let result = &results(ran.result.unwrap().history())[0];
             assert_eq!((result.status, ran.tool_runs), (ToolStatus::Denied, 0), "{policy:?}");
-            assert!(result.content.text().contains("not on a Sunday"), "{policy:?}: {}", result.content);
+            assert!(
+                result.content.text().contains("not on a Sunday"),
+                "{policy:?}: {}",
+                result.content
+            );
         }
     }
 }

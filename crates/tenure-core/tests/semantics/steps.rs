@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::ask::{Answer, Ask, PendingAsk};
+use tenure_core::content::Media;
 use tenure_core::hook::{self, After, Flow, HookAction, HookError, Point, Policy};
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::ModelErrorKind;
@@ -483,4 +484,17 @@ async fn g7_an_idempotency_key_is_the_same_in_the_run_that_goes_on() {
     let keys = keys.take();
     assert_eq!(keys[0], keys[1]);
     assert_ne!(keys.first(), keys.last(), "another run is another effect");
+}
+
+/// A record has media by its hash, and no log keeps bytes: such a run could not go on later.
+#[tokio::test]
+async fn a_recorded_run_refuses_bytes_in_words() {
+    let picture = || Media::new("image/png", *b"bytes").named("cat.png");
+    let log = MemoryStepLog::new();
+    let agent = started(Agent::builder("agent").model(script([]))).await;
+    let error = agent.request(picture()).steps(log).run().await.expect_err("bytes");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().ends_with("this has bytes: cat.png, image/png, 5 bytes"), "{error}");
+    let report = agent.run(picture()).await.expect("unrecorded, it goes on");
+    assert_eq!(report.history().iter().next().map(|it| it.content().media().count()), Some(1));
 }

@@ -182,7 +182,9 @@ impl<'a> Spoken<'a> {
             Message::Assistant { content, calls } => {
                 Self::Assistant { assistant: Said::of(content.text(), calls) }
             }
-            Message::Tool(result) => Self::Tool { tool: &result.name, result: result.content.text() },
+            Message::Tool(result) => {
+                Self::Tool { tool: &result.name, result: result.content.text() }
+            }
             other => Self::System { system: other.text() },
         }
     }
@@ -291,7 +293,7 @@ mod tests {
             Message::Tool(ToolResult {
                 call_id: "1".into(),
                 name: "clock".into(),
-                content: "noon".to_owned(),
+                content: "noon".into(),
                 status: ToolStatus::Ok,
             }),
             Message::user("two"),

@@ -327,7 +327,9 @@ impl AgentLifecycle for Router {
             To::Agent(name) => {
                 let Route { max_depth, limit, .. } = self.own;
                 let tracker = &self.tracker;
-                hand_over(cx, name, input, max_depth, limit, tracker).await.map(|said| Flow::Finish(said.into()))
+                hand_over(cx, name, input, max_depth, limit, tracker)
+                    .await
+                    .map(|said| Flow::Finish(said.into()))
             }
         }
     }

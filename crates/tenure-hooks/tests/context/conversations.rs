@@ -25,7 +25,7 @@ pub(crate) fn result_of(tool: &str, id: &str, content: &str) -> Message {
     Message::Tool(ToolResult {
         call_id: id.into(),
         name: tool.into(),
-        content: content.to_owned(),
+        content: content.into(),
         status: ToolStatus::Ok,
     })
 }

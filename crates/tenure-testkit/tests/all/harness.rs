@@ -29,9 +29,8 @@ async fn before_agent_changes_what_the_model_sees() {
 
 #[tokio::test]
 async fn before_agent_may_finish_before_the_model_is_asked() {
-    let hook = hook::before_agent(|_cx, _input| {
-        Box::pin(async { Ok(Flow::Finish("no need".into())) })
-    });
+    let hook =
+        hook::before_agent(|_cx, _input| Box::pin(async { Ok(Flow::Finish("no need".into())) }));
     let run = HookHarness::new(hook).before_agent("hello").await;
     assert_eq!((run.input(), run.requests.len(), run.output()), (None, 0, "no need"));
 }

@@ -94,7 +94,10 @@ async fn a_question_that_expires_counts_as_rejected() {
     let report = agent.run("go").await.unwrap();
     assert_eq!(begun.elapsed(), secs(5));
     let result = &results(report.history())[0];
-    assert_eq!((result.content.text(), result.status), ("nobody answered in time", ToolStatus::Denied));
+    assert_eq!(
+        (result.content.text(), result.status),
+        ("nobody answered in time", ToolStatus::Denied)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -207,7 +207,7 @@ mod tests {
             Message::Tool(ToolResult {
                 call_id: result_of.into(),
                 name: "clock".into(),
-                content: content.to_owned(),
+                content: content.into(),
                 status: ToolStatus::Ok,
             }),
         ])

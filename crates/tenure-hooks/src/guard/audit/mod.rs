@@ -322,7 +322,12 @@ impl AgentLifecycle for Audited {
         let ended = match &result {
             Ok(ToolOutput { content, status, .. }) => {
                 let status = status_name(*status);
-                Some(Ended { status, result: Some(content.text().to_owned()), attempts, usage: None })
+                Some(Ended {
+                    status,
+                    result: Some(content.text().to_owned()),
+                    attempts,
+                    usage: None,
+                })
             }
             Err(error) => Ended::failed(error, attempts),
         };
@@ -374,7 +379,12 @@ impl AgentLifecycle for Audited {
         let ended = match &result {
             Ok(response) => {
                 let usage = serde_json::to_value(response.usage).ok();
-                Some(Ended { status: "ok", result: Some(response.content.text().to_owned()), attempts, usage })
+                Some(Ended {
+                    status: "ok",
+                    result: Some(response.content.text().to_owned()),
+                    attempts,
+                    usage,
+                })
             }
             Err(error) => Ended::failed(error, attempts),
         };

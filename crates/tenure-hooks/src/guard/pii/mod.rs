@@ -17,6 +17,7 @@ mod trace;
 pub use detector::{Detector, Strategy};
 pub(super) use options::PiiOptions;
 
+use super::refuse_unread;
 use crate::words::fits;
 use scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
 use serde_json::json;
@@ -297,6 +298,7 @@ impl AgentLifecycle for Guard {
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         let mut counts = Counts::new();
         for content in input.earlier.iter_mut().chain([&mut input.content]) {
+            refuse_unread(content)?;
             match self.scanner.clean(content.text(), &mut counts) {
                 Ok(Some(clean)) => content.set_text(clean),
                 Ok(None) => {}
@@ -314,6 +316,9 @@ impl AgentLifecycle for Guard {
         cx: TurnCx<'_>,
         response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
+        if let Err(unread) = refuse_unread(&response.content) {
+            return Ok(HookAction::Reject(unread.to_string()));
+        }
         let mut counts = Counts::new();
         let (text, calls) = match self.cleaned(response, &mut counts) {
             Ok(cleaned) => cleaned,
@@ -356,8 +361,14 @@ impl AgentLifecycle for Guard {
         let mut output = next.call(request).await?;
         if self.options.tool_results {
             counts.clear();
+            if let Err(unread) = refuse_unread(&output.content) {
+                return Ok(ToolOutput::denied(format!("{unread}; the tool has run")));
+            }
             match self.scanner.clean(output.content.text(), &mut counts) {
-                Ok(Some(clean)) => output.content.set_text(clean),
+                Ok(Some(clean)) => {
+                    output.content.set_text(clean);
+                    output.structured = None;
+                }
                 Ok(None) => {}
                 Err(blocked) => {
                     let why = self.refuse(&cx, "the result", blocked);

@@ -7,6 +7,7 @@ mod words;
 pub(super) use options::SafetyOptions;
 
 use super::pii::leaves::{Quiet, all_quiet, value_is_quiet};
+use super::refuse_unread;
 use judge::{Judge, PROMPT};
 use regex_automata::meta::Regex;
 use schemars::JsonSchema;
@@ -306,6 +307,9 @@ impl Guard {
         cx: &TurnCx<'_>,
         response: &ModelResponse,
     ) -> Result<Option<String>, Error> {
+        if let Err(unread) = refuse_unread(&response.content) {
+            return Ok(Some(unread.to_string()));
+        }
         let lists = &self.0.lists;
         let is_quiet = self.0.judge.is_none()
             && lists.is_quiet(response.content.text())
@@ -329,8 +333,9 @@ impl Guard {
 #[lifecycle]
 impl AgentLifecycle for Guard {
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let said = input.earlier.iter().chain([&input.content]).map(Content::text);
-        let text = said.collect::<Vec<_>>().join("\n");
+        let said: Vec<_> = input.earlier.iter().chain([&input.content]).collect();
+        said.iter().try_for_each(|content| refuse_unread(content))?;
+        let text = said.into_iter().map(Content::text).collect::<Vec<_>>().join("\n");
         let Some(why) = self.verdict(&cx, text.as_str().into()).await? else {
             return Ok(Flow::Continue);
         };
@@ -409,6 +414,9 @@ impl AgentLifecycle for Guard {
         }
         let mut output = next.call(request).await?;
         let Some(action) = self.0.injection else { return Ok(output) };
+        if let Err(unread) = refuse_unread(&output.content) {
+            return Ok(ToolOutput::denied(format!("{unread}; the tool has run")));
+        }
         let is_found = looks_like_orders(output.content.text())
             || self.0.orders.iter().any(|pattern| pattern.is_match(output.content.text()));
         if !is_found {

@@ -153,7 +153,9 @@ fn messages(call: Call<'_>) -> Value {
     for message in call.request.messages.iter() {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
-            Message::Assistant { content, calls } => ("assistant", assistant(call, content.text(), calls)),
+            Message::Assistant { content, calls } => {
+                ("assistant", assistant(call, content.text(), calls))
+            }
             Message::Tool(result) => {
                 let is_error = result.status != ToolStatus::Ok;
                 let block = json!({

@@ -12,7 +12,7 @@ fn result(id: usize) -> Message {
     Message::Tool(ToolResult {
         call_id: id.to_string().into(),
         name: "look".into(),
-        content: "found".to_owned(),
+        content: "found".into(),
         status: ToolStatus::Ok,
     })
 }
