@@ -129,7 +129,7 @@ impl Model for Client {
         let calls = answer["calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         let usage = |part: &str| answer["usage"][part].as_u64().unwrap_or_default();
         Ok(ModelResponse {
-            text: text(&answer["text"]),
+            content: text(&answer["text"]).into(),
             calls: calls
                 .iter()
                 .map(|call| {

@@ -18,6 +18,7 @@ pub mod cache;
 mod cancel;
 pub mod chat;
 pub mod clone;
+pub mod content;
 pub mod context;
 pub mod drive;
 pub mod engine;

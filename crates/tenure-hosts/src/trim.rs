@@ -74,7 +74,7 @@ mod tests {
     use tenure_core::message::{ToolCall, ToolResult, ToolStatus};
 
     fn call(id: &str) -> Message {
-        Message::Assistant { text: String::new(), calls: vec![ToolCall::new(id, "t", "{}")] }
+        Message::Assistant { content: "".into(), calls: vec![ToolCall::new(id, "t", "{}")] }
     }
 
     fn result(id: &str) -> Message {

@@ -61,8 +61,8 @@ impl Passthrough {
 
     pub(crate) fn answer(&self, request: &ModelRequest) -> Result<ModelResponse, ModelError> {
         match request.messages.last() {
-            Some(Message::Assistant { text, calls }) => Ok(ModelResponse {
-                text: text.clone(),
+            Some(Message::Assistant { content, calls }) => Ok(ModelResponse {
+                content: content.clone(),
                 calls: calls.clone(),
                 stop: if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse },
                 ..ModelResponse::default()
@@ -87,7 +87,7 @@ impl Passthrough {
         if calls.is_empty() {
             Ok(ModelResponse::text(text))
         } else {
-            Ok(ModelResponse { text, ..ModelResponse::calls(calls) })
+            Ok(ModelResponse { content: text.into(), ..ModelResponse::calls(calls) })
         }
     }
 
@@ -149,7 +149,7 @@ impl Model for Passthrough {
         cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
         let response = self.answer(request)?;
-        words::say(cx, &response.text);
+        words::say(cx, response.content.text());
         let usage = words::usage(request, &response);
         Ok(response.with_usage(usage))
     }

@@ -109,7 +109,7 @@ impl Model for Playback {
         cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
         let response = ModelResponse::text(self.answer(request)?);
-        words::say(cx, &response.text);
+        words::say(cx, response.content.text());
         let usage = words::usage(request, &response);
         Ok(response.with_usage(usage))
     }

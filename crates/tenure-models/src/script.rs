@@ -367,12 +367,12 @@ impl Model for Script {
         let (mut words, mut made) = (Words { input: "", result: "" }, 0);
         for message in request.messages.iter() {
             match message {
-                Message::User { text } => {
-                    words = Words { input: text, result: "" };
+                Message::User { content } => {
+                    words = Words { input: content.text(), result: "" };
                     made = 0;
                 }
                 Message::Assistant { .. } => made += 1,
-                Message::Tool(result) => words.result = &result.content,
+                Message::Tool(result) => words.result = result.content.text(),
                 _ => {}
             }
         }
@@ -390,11 +390,12 @@ impl Model for Script {
             let with = words.fill_value(&Value::Object(with.clone()));
             ToolCall::new(format!("script_{}_{}", made + 1, at + 1), &**name, with.to_string())
         });
-        let mut response = ModelResponse { text, calls: calls.collect(), ..Default::default() };
+        let mut response =
+            ModelResponse { content: text.into(), calls: calls.collect(), ..Default::default() };
         if !response.calls.is_empty() {
             response.stop = StopReason::ToolUse;
         }
-        words::say(cx, &response.text);
+        words::say(cx, response.content.text());
         let usage = words::usage(request, &response);
         Ok(response.with_usage(usage))
     }

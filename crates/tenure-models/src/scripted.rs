@@ -228,7 +228,7 @@ impl Model for Scripted {
             Reply::Fail(error) => return Err(error),
             Reply::Panic(message) => panic!("{message}"),
         };
-        words::say(cx, &response.text);
+        words::say(cx, response.content.text());
         if response.usage == Usage::default() {
             response.usage = words::usage(request, &response);
         }

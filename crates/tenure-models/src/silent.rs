@@ -39,7 +39,7 @@ impl Model for Silent {
         cx: ModelCx<'_>,
     ) -> Result<ModelResponse, ModelError> {
         let response = self.inner.answer(request)?;
-        words::say(cx, &response.text);
+        words::say(cx, response.content.text());
         Ok(response)
     }
 

@@ -15,7 +15,7 @@ pub(crate) fn usage(request: &ModelRequest, response: &ModelResponse) -> Usage {
     });
     let input = count(request.instruction.as_deref().unwrap_or_default()) + messages.sum::<u64>();
     let calls = response.calls.iter().map(|call| count(&call.arguments));
-    Usage::new(input, count(&response.text) + calls.sum::<u64>())
+    Usage::new(input, count(response.content.text()) + calls.sum::<u64>())
 }
 
 /// Hands `text` to whoever reads along, word by word.

@@ -16,7 +16,7 @@ impl AgentLifecycle for Trace {
     }
 
     async fn before_agent(&self, _cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        println!("before_agent     {}: {:?}", self.0, input.text);
+        println!("before_agent     {}: {:?}", self.0, input.content.text());
         Ok(Flow::Continue)
     }
 

@@ -15,7 +15,7 @@ impl AgentLifecycle for Redact {
         response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
         let mut redacted = response.clone();
-        redacted.text = redacted.text.replace("sk-12345", "[removed]");
+        redacted.content.map_text(|text| text.replace("sk-12345", "[removed]"));
         Ok(HookAction::Modify(Box::new(redacted)))
     }
 }
@@ -30,7 +30,7 @@ impl AgentLifecycle for Count {
         _cx: TurnCx<'_>,
         response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
-        println!("  (the observer sees {} characters)", response.text.len());
+        println!("  (the observer sees {} characters)", response.content.text().len());
         Ok(HookAction::Continue)
     }
 }

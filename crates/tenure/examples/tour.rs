@@ -151,7 +151,7 @@ impl AgentLifecycle for Narrator {
     }
 
     async fn before_agent(&self, _cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        say("hook", &format!("before_agent: {:?}", input.text));
+        say("hook", &format!("before_agent: {:?}", input.content.text()));
         Ok(Flow::Continue)
     }
 

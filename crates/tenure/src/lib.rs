@@ -19,7 +19,7 @@
 //!         cx: TurnCx<'_>,
 //!         input: &mut Input,
 //!     ) -> Result<Flow, HookError> {
-//!         input.text = format!("{} says: {}", cx.agent_name(), input.text);
+//!         input.content.map_text(|text| format!("{} says: {text}", cx.agent_name()));
 //!         Ok(Flow::Continue)
 //!     }
 //! }
@@ -48,6 +48,7 @@ pub mod prelude {
     pub use crate::ask::{Answer, Ask};
     pub use crate::chat::{Chat, ChatEnd};
     pub use crate::clone::ChildOptions;
+    pub use crate::content::{Content, Media, Part};
     pub use crate::context::{
         ChatCx, Cx, ExecutionContext, InstanceCx, ModelCx, PhaseCx, ToolCx, TurnCx,
     };

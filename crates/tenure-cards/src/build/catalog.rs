@@ -24,7 +24,7 @@ type Factory = dyn Fn(&Value) -> Result<Registration, String> + Send + Sync;
 /// let catalog = HookCatalog::new().register_with("greet", |with| {
 ///     let word = with["word"].as_str().ok_or("`with` needs a text `word`")?.to_owned();
 ///     Ok(hook::hook(hook::before_agent(move |_, input| {
-///         input.text = format!("{word}, {}", input.text);
+///         input.content.map_text(|text| format!("{word}, {text}"));
 ///         Box::pin(async { Ok(Flow::Continue) })
 ///     })))
 /// });

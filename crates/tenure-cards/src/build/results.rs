@@ -84,7 +84,7 @@ impl AgentLifecycle for PassResults {
         if self.applies(&cx)? && matches!(request.messages.last(), Some(Message::Tool(_))) {
             let messages: Vec<&Message> = request.messages.iter().collect();
             let results = messages.iter().rev().map_while(|message| match message {
-                Message::Tool(result) => Some(result.content.as_str()),
+                Message::Tool(result) => Some(result.content.text()),
                 _ => None,
             });
             let mut results: Vec<&str> = results.collect();

@@ -32,9 +32,9 @@ impl<'a> Llm<'a> {
         cx: ModelCx<'a>,
     ) -> Self {
         let said = |message: &&Message| match message {
-            Message::User { text } => Some(Message::user(text.clone())),
-            Message::Assistant { text, calls } if calls.is_empty() => {
-                Some(Message::assistant(text.clone()))
+            Message::User { content } => Some(Message::user(content.clone())),
+            Message::Assistant { content, calls } if calls.is_empty() => {
+                Some(Message::assistant(content.clone()))
             }
             _ => None,
         };
@@ -123,6 +123,6 @@ impl<'a> Llm<'a> {
         };
         let response = model.call(&request, cx).await?;
         self.usage += response.usage;
-        Ok(response.text)
+        Ok(response.content.into_text())
     }
 }

@@ -45,7 +45,7 @@ impl Model for Composed {
                         json!({ "message": task.message }).to_string(),
                     )
                 });
-                ModelResponse { text: say, ..ModelResponse::calls(calls) }
+                ModelResponse { content: say.into(), ..ModelResponse::calls(calls) }
             }
         };
         Ok(response.with_usage(usage))

@@ -91,14 +91,14 @@ impl<'a> Progress<'a> {
         };
         for message in turn {
             match message {
-                Message::Assistant { text, .. } => {
-                    progress.rounds.push(Round { said: text, done: Vec::new() });
+                Message::Assistant { content, .. } => {
+                    progress.rounds.push(Round { said: content.text(), done: Vec::new() });
                 }
                 Message::Tool(result) => {
                     if let Some(round) = progress.rounds.last_mut() {
                         round.done.push(Done {
                             role: result.call_id.split(':').next().unwrap_or_default(),
-                            content: &result.content,
+                            content: result.content.text(),
                             status: result.status,
                         });
                     }

@@ -170,13 +170,13 @@ impl At<'_> {
             (Self::TurnEnd(end), "outcome") => end.outcome().as_str().into(),
             (Self::TurnEnd(end), "output") => json!(end.output()),
             (Self::TurnEnd(end), "error") => json!(end.error().map(ToString::to_string)),
-            (Self::Input(input), "input") => (*input.text).into(),
+            (Self::Input(input), "input") => (*input.content.text()).into(),
             (Self::Request { step, instruction }, "request") => {
                 json!({ "step": step, "instruction": instruction })
             }
             (Self::Response { step, .. }, "request") => json!({ "step": step }),
             (Self::Response { response, .. }, "response") => json!({
-                "text": response.text,
+                "text": response.content.text(),
                 "calls": response.calls.iter().map(|call| json!({
                     "id": call.id,
                     "name": call.name,

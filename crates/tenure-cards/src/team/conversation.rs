@@ -396,7 +396,7 @@ async fn attend(
             None => Ok(Begin::Finished(Box::new(Run {
                 agent: name,
                 chat: chat.id().into(),
-                output: result.end.output.unwrap_or_default(),
+                output: result.end.output.unwrap_or_default().into_text(),
                 turn: None,
                 failures: chat.failures(),
             }))),

@@ -126,7 +126,7 @@ impl Team {
             (None, None) => Ok(Run {
                 agent: name,
                 chat: chat_id,
-                output: result.end.output.unwrap_or_default(),
+                output: result.end.output.unwrap_or_default().into_text(),
                 turn: None,
                 failures: chat.failures(),
             }),

@@ -115,12 +115,11 @@ async fn an_error_that_came_out_of_next_is_not_repeated() {
 async fn a_hook_whose_condition_does_not_hold_is_as_if_it_were_not_there() {
     let never = || Condition::compile("1 > 2").expect("it compiles");
     let wrap = declared(hook::wrap_tool_call(|_, _, _| Box::pin(async { Ok("mine".into()) })));
-    let begin = declared(hook::before_agent(|_, _| {
-        Box::pin(async { Ok(Flow::Finish("mine".to_owned())) })
-    }));
+    let begin =
+        declared(hook::before_agent(|_, _| Box::pin(async { Ok(Flow::Finish("mine".into())) })));
     let end = declared(hook::after_agent(|_, end| {
-        if let Some(output) = end.output_mut() {
-            *output = "mine".to_owned();
+        if let Some(output) = end.content_mut() {
+            *output = "mine".into();
         }
         Box::pin(async { Ok(hook::After::Done) })
     }));

@@ -103,7 +103,7 @@ async fn hooks_of_the_whole_see_each_step() {
     let stage = stage_with(composition, &members, None, |builder| {
         builder
             .with_lifecycle(hook::before_agent(move |_, input| {
-                before.add("before", &input.text);
+                before.add("before", input.content.text());
                 Box::pin(async { Ok(Flow::Continue) })
             }))
             .with_lifecycle(hook::wrap_tool_call(move |_, request, next| {

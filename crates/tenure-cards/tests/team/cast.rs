@@ -31,7 +31,7 @@ impl Attach for Added {
         }
         for (name, origin) in [("late", Origin::Workflow), ("early", Origin::Platform)] {
             let says = hook::before_agent(move |_, input| {
-                input.text = format!("{} {name}", input.text);
+                input.content = format!("{} {name}", input.content.text()).into();
                 Box::pin(async { Ok(Flow::Continue) })
             });
             let entry = AttachedEntry::new(name, hook(says).origin(origin), "says its name");

@@ -177,7 +177,7 @@ async fn registered_hooks_are_made_of_what_the_card_says() {
     let catalog = HookCatalog::new().register_with("greet", |with| {
         let word = with["word"].as_str().ok_or("it needs a text `word`")?.to_owned();
         let greet = hook::before_agent(move |_, input| {
-            input.text = format!("{word} {}", input.text);
+            input.content = format!("{word} {}", input.content.text()).into();
             Box::pin(async { Ok(Flow::Continue) })
         });
         Ok(hook::hook(greet).policy(Policy::Abort))

@@ -260,7 +260,7 @@ async fn a_successor_has_the_settings_of_the_team() {
         ("said.json", r#"["from the script"]"#),
     ]);
     let loud = tenure_core::hook::before_agent(|_, input| {
-        input.text = input.text.to_uppercase();
+        input.content = input.content.text().to_uppercase().into();
         Box::pin(async { Ok(tenure_core::hook::Flow::Continue) })
     });
     let catalog = tenure_cards::HookCatalog::new().register("loud", loud);

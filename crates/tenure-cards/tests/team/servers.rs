@@ -58,7 +58,7 @@ async fn an_agent_calls_the_tools_of_its_server_beside_a_dead_one() {
     assert_eq!(prompts.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["greet"]);
     let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
     let messages = team.prompt("a", "good", "greet", arguments).await.expect("it is filled in");
-    assert!(matches!(&messages[..], [Message::User { text }] if &**text == "Greet Ada"));
+    assert!(matches!(&messages[..], [Message::User { content }] if content.text() == "Greet Ada"));
     let error = team.prompt("a", "nobody", "greet", BTreeMap::new()).await.expect_err("no server");
     assert_eq!(error.kind(), TeamErrorKind::Server);
 

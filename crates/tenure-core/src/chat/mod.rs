@@ -14,6 +14,7 @@ pub use run::{Question, Waits};
 pub use scope::{Chat, ChatResult};
 pub use variables::{ContextVariables, Declarations};
 
+use crate::content::Content;
 use crate::error::Error;
 use crate::outcome::Outcome;
 
@@ -26,12 +27,12 @@ pub struct ChatEnd {
     /// Why, if it did not end well.
     pub error: Option<Error>,
     /// The output of a hook that finished the chat before it began.
-    pub output: Option<String>,
+    pub output: Option<Content>,
 }
 
 impl ChatEnd {
     /// An end that was none of a scope: the chat could not begin.
-    pub fn new(outcome: Outcome, error: Option<Error>, output: Option<String>) -> Self {
+    pub fn new(outcome: Outcome, error: Option<Error>, output: Option<Content>) -> Self {
         Self { outcome, error, output }
     }
 }

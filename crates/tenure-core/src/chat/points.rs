@@ -2,6 +2,7 @@
 
 use super::ChatEnd;
 use crate::BoxFuture;
+use crate::content::Content;
 use crate::context::{ChatCx, Cx};
 use crate::error::Error;
 use crate::hook::{Entry, Flow, HookError, Point};
@@ -14,7 +15,7 @@ use std::ops::ControlFlow;
 
 pub(super) struct BeforeChat<'a> {
     pub(super) entered: &'a AtomicUsize,
-    pub(super) finish: Option<String>,
+    pub(super) finish: Option<Content>,
     pub(super) data: &'a ScopeData,
     pub(super) place: usize,
 }

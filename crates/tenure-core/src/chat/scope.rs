@@ -6,6 +6,7 @@ use super::variables::{Declarations, SYSTEM_KEYS, Values};
 use super::{ChatEnd, ContextVariables};
 use crate::agent::Agent;
 use crate::cancel::{CancelCause, Signal};
+use crate::content::Content;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{HookFailure, Point};
@@ -288,7 +289,7 @@ impl Chat {
         ChatResult { value, end }
     }
 
-    async fn begin(&self) -> Result<Option<String>, Error> {
+    async fn begin(&self) -> Result<Option<Content>, Error> {
         for member in &self.run.members {
             let chain = &member.agent.inner().blueprint.chain;
             if chain.has(Point::BeforeChat) {
@@ -319,7 +320,7 @@ impl fmt::Debug for Chat {
 
 enum Begun<T> {
     Ran(T),
-    Finished(String),
+    Finished(Content),
 }
 
 /// What became of a chat.

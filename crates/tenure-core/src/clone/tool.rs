@@ -190,8 +190,7 @@ fn waits(clone: &Agent) -> bool {
 }
 
 fn cancelled() -> ToolOutput {
-    let content = "the call was cancelled".to_owned();
-    ToolOutput { content, status: ToolStatus::Cancelled }
+    ToolOutput::new("the call was cancelled", ToolStatus::Cancelled)
 }
 
 #[async_trait]

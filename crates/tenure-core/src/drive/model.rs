@@ -9,7 +9,7 @@ use crate::kernel::{Bounded, Kind, Leaf, ModelKind, caught};
 use crate::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Usage};
 use crate::outcome::Outcome;
 use crate::step::{
-    Print, Step, StepKey, StepScope, decode, encode, fingerprint, own_name, recorded,
+    Print, Step, StepKey, StepScope, decode, encode, fingerprint, own_name, recordable, recorded,
 };
 use serde::{Deserialize, Serialize};
 use std::future::poll_fn;
@@ -51,7 +51,7 @@ fn reader(cx: Cx<'_>) -> Option<&Arc<Sink>> {
 /// the call: some of the first text may have been read.
 fn agreed(cx: Cx<'_>, response: ModelResponse) -> Result<ModelResponse, Error> {
     match reader(cx) {
-        Some(sink) if !sink.agrees(&response.text) => Err(ModelError::new(
+        Some(sink) if !sink.agrees(response.content.text()) => Err(ModelError::new(
             ModelErrorKind::Malformed,
             "the model streamed one text and returned another",
         )
@@ -98,7 +98,9 @@ async fn as_step(
     let effect = async {
         let result = call.await;
         let record = match &result {
-            Ok(response) => encode(&Recorded::Ok(response.clone())),
+            Ok(response) => {
+                recordable(&response.content).and_then(|()| encode(&Recorded::Ok(response.clone())))
+            }
             Err(error) => match Recorded::of_error(error) {
                 Some(failed) => encode(&failed),
                 None => Err(error.clone()),

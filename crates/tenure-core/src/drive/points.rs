@@ -4,6 +4,7 @@ use super::input::Input;
 use super::report::TurnEnd;
 use super::turn::{Continued, Turn};
 use crate::BoxFuture;
+use crate::content::Content;
 use crate::context::{Cx, TurnCx};
 use crate::error::Error;
 use crate::hook::{After, Entry, Flow, HookAction, HookError, JumpTarget, Point};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-fn flow(finish: &mut Option<String>, decision: Flow) -> ControlFlow<()> {
+fn flow(finish: &mut Option<Content>, decision: Flow) -> ControlFlow<()> {
     match decision {
         Flow::Continue => ControlFlow::Continue(()),
         Flow::Finish(output) => {
@@ -29,7 +30,7 @@ fn flow(finish: &mut Option<String>, decision: Flow) -> ControlFlow<()> {
 pub(super) struct BeforeAgent<'w> {
     pub(super) turn: &'w Turn,
     pub(super) input: &'w mut Input,
-    pub(super) finish: Option<String>,
+    pub(super) finish: Option<Content>,
     pub(super) place: usize,
     /// What an observer gets to see, and to change in vain.
     pub(super) scratch: Option<Input>,
@@ -110,7 +111,7 @@ impl Sequence for BeforeAgent<'_> {
 
 pub(super) struct BeforeModel<'w> {
     pub(super) request: &'w mut ModelRequest,
-    pub(super) finish: Option<String>,
+    pub(super) finish: Option<Content>,
     pub(super) scratch: Option<Box<ModelRequest>>,
 }
 
@@ -271,14 +272,14 @@ pub(super) struct AfterAgent<'w> {
     /// Entries from this place on have ended already.
     pub(super) below: usize,
     pub(super) place: usize,
-    pub(super) scratch: Option<String>,
+    pub(super) scratch: Option<Content>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct EndRecord {
     after: After,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    output: Option<String>,
+    output: Option<Content>,
 }
 
 impl Sequence for AfterAgent<'_> {

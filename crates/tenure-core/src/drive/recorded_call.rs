@@ -7,7 +7,7 @@ use crate::context::{Batch, Cx};
 use crate::error::Error;
 use crate::kernel::{Kind, ToolKind};
 use crate::message::ToolCall;
-use crate::step::{Step, StepKey, StepScope, decode, encode, fingerprint, recorded};
+use crate::step::{Step, StepKey, StepScope, decode, encode, fingerprint, recordable, recorded};
 use crate::tool::{Effect, ToolError, ToolOutput, ToolRequest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -78,7 +78,8 @@ async fn as_step(
             Ok(output) => {
                 let mut writes = batch.state.writes_of(batch.index);
                 let writes = writes.drain(before..).flatten().collect();
-                encode(&Recorded { output: output.clone(), writes })
+                recordable(&output.content)
+                    .and_then(|()| encode(&Recorded { output: output.clone(), writes }))
             }
             Err(error) => Err(error.clone()),
         };

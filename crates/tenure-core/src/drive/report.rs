@@ -1,5 +1,6 @@
 //! What leaves a turn.
 
+use crate::content::Content;
 use crate::error::Error;
 use crate::hook::HookFailure;
 use crate::id::{InstanceId, RunId};
@@ -9,6 +10,9 @@ use crate::outcome::Outcome;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The answer of a turn that has none.
+static NOTHING: Content = Content::new();
 
 /// What a turn did, and how it ended.
 #[derive(Clone)]
@@ -29,17 +33,22 @@ pub struct TurnReport {
     /// Hooks that failed without changing the outcome, and the one that decided it.
     pub failures: Vec<HookFailure>,
     pub(crate) trace: Option<Arc<str>>,
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<Content>,
     pub(crate) history: History,
 }
 
 impl TurnReport {
-    /// What the agent answered; empty if the turn did not end well.
+    /// Returns the text that the agent answered; empty if the turn did not end well.
     pub fn output(&self) -> &str {
+        self.content().text()
+    }
+
+    /// Returns everything that the agent answered; empty if the turn did not end well.
+    pub fn content(&self) -> &Content {
         match &self.output {
             Some(output) => output,
-            None if self.outcome.is_ok() => self.history.last().map_or("", Message::text),
-            None => "",
+            None if self.outcome.is_ok() => self.history.last().map_or(&NOTHING, Message::content),
+            None => &NOTHING,
         }
     }
 
@@ -71,7 +80,7 @@ impl fmt::Debug for TurnReport {
 pub struct TurnEnd<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) error: Option<&'a Error>,
-    pub(crate) output: &'a mut Option<String>,
+    pub(crate) output: &'a mut Option<Content>,
     pub(crate) history: &'a History,
     pub(crate) usage: Usage,
 }
@@ -87,25 +96,30 @@ impl TurnEnd<'_> {
         self.error
     }
 
-    /// What the agent answered, if the outcome is ok.
+    /// Returns the text that the agent answered, if the outcome is ok.
     pub fn output(&self) -> Option<&str> {
+        self.content().map(Content::text)
+    }
+
+    /// Returns everything that the agent answered, if the outcome is ok.
+    pub fn content(&self) -> Option<&Content> {
         if !self.outcome.is_ok() {
             return None;
         }
         Some(match &*self.output {
             Some(output) => output,
-            None => self.history.last().map_or("", Message::text),
+            None => self.history.last().map_or(&NOTHING, Message::content),
         })
     }
 
-    /// The answer, to change it; only if the outcome is ok. The conversation keeps what the model
-    /// said.
-    pub fn output_mut(&mut self) -> Option<&mut String> {
+    /// Returns the answer, to change it; only if the outcome is ok. The conversation keeps what the
+    /// model said.
+    pub fn content_mut(&mut self) -> Option<&mut Content> {
         if !self.outcome.is_ok() {
             return None;
         }
         let history = self.history;
-        let said = || history.last().map_or_else(String::new, |last| last.text().to_owned());
+        let said = || history.last().map_or_else(Content::new, |last| last.content().clone());
         Some(self.output.get_or_insert_with(said))
     }
 

@@ -175,7 +175,7 @@ pub(super) fn synthetic(call: &ToolCall, status: ToolStatus, content: &str) -> T
     ToolResult {
         call_id: call.id.clone(),
         name: call.name.clone(),
-        content: content.to_owned(),
+        content: content.into(),
         status,
     }
 }
@@ -220,9 +220,9 @@ async fn one_call(
             };
             match around.call(&mut request).await {
                 Ok(output) => {
-                    begun.ended(|| ended(call, output.status, &output.content));
+                    begun.ended(|| ended(call, output.status, output.content.text()));
                     let ToolRequest { id, name, .. } = request;
-                    let ToolOutput { content, status } = output;
+                    let ToolOutput { content, status, .. } = output;
                     return Ok(ToolResult { call_id: id, name, content, status });
                 }
                 Err(error) if error.is_denied() && !error.is_fatal() => {
@@ -237,7 +237,7 @@ async fn one_call(
         }
         Err(message) => ToolOutput::error(message),
     };
-    begun.ended(|| ended(call, output.status, &output.content));
+    begun.ended(|| ended(call, output.status, output.content.text()));
     Ok(ToolResult {
         call_id: call.id.clone(),
         name: call.name.clone(),

@@ -7,6 +7,7 @@ use crate::BoxFuture;
 use crate::agent::{Arrow, Inner, Telling, ToolSet};
 use crate::cancel::{CancelToken, TokenLink};
 use crate::chat::ChatRun;
+use crate::content::Content;
 use crate::context::ExecutionContext;
 use crate::error::Error;
 use crate::event::EventKind;
@@ -94,7 +95,7 @@ pub(crate) struct Work {
     pub(crate) request: ModelRequest,
     /// The tools that the model was shown last, where they come and go.
     pub(crate) tools: Option<Arc<ToolSet>>,
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<Content>,
     pub(crate) error: Option<Error>,
     /// A jump may happen once in a turn.
     pub(crate) jumped: bool,
@@ -108,7 +109,7 @@ pub(crate) struct Work {
 pub(crate) enum Continued {
     No,
     /// With this message, and the entries from this place on have ended.
-    Asked(String, usize),
+    Asked(Content, usize),
     Yes(usize),
 }
 

@@ -5,6 +5,7 @@ use super::output::CORRECTIONS;
 use super::points::{AfterModel, BeforeAgent, BeforeModel, Decided};
 use super::tools::{call_tools, synthetic};
 use super::turn::{Continued, Turn, Work};
+use crate::content::Content;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::hook::{Chain, Hold, JumpTarget, Point, Points};
@@ -12,6 +13,7 @@ use crate::kernel::{Around, Clocks, Ends, ModelKind, Site, sequence};
 use crate::message::{Message, ToolCall, ToolStatus};
 use crate::model::{Messages, ModelRequest, ModelResponse};
 use crate::phase::Phase;
+use crate::step::recordable;
 use crate::sync::atomic::Ordering;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -25,6 +27,9 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
     match std::mem::replace(&mut work.continued, Continued::No) {
         Continued::No => {
             if let Some(scope) = turn.steps() {
+                for content in work.input.earlier.iter().chain([&work.input.content]) {
+                    recordable(content)?;
+                }
                 scope.log().begin(turn.record(scope)).await?;
             }
             site.emit(|| EventKind::TurnStarted);
@@ -39,7 +44,7 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
         Continued::Asked(message, below) => {
             work.continued = Continued::Yes(below);
             work.output = None;
-            work.request.messages.history_mut().push(Message::User { text: message });
+            work.request.messages.history_mut().push(Message::User { content: message });
         }
         done @ Continued::Yes(_) => work.continued = done,
     }
@@ -94,7 +99,7 @@ pub(super) async fn body(turn: &Turn, work: &mut Work) -> Result<(), Error> {
             None => match wrong_form(turn, work)? {
                 None => return Ok(()),
                 Some(correction) => {
-                    work.request.messages.history_mut().push(Message::User { text: correction });
+                    work.request.messages.history_mut().push(Message::user(correction));
                 }
             },
             Some(target) => {
@@ -129,7 +134,7 @@ async fn begin(
     turn: &Turn,
     chain: &Chain,
     work: &mut Work,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Content>, Error> {
     let mut finish = None;
     if chain.has(Point::BeforeAgent) {
         let mut before =
@@ -140,30 +145,30 @@ async fn begin(
     if finish.is_none() {
         turn.entered.store(chain.entries.len(), Ordering::Release);
     }
-    let Input { text, earlier } = std::mem::take(&mut work.input);
+    let Input { content, earlier } = std::mem::take(&mut work.input);
     let history = work.request.messages.history_mut();
-    for text in earlier {
-        history.push(Message::User { text });
+    for content in earlier {
+        history.push(Message::User { content });
     }
-    history.push(Message::User { text });
+    history.push(Message::User { content });
     Ok(finish)
 }
 
 /// A hook gave the output. The conversation keeps it as what the agent said.
 #[cold]
-fn finish(turn: &Turn, work: &mut Work, output: String) {
+fn finish(turn: &Turn, work: &mut Work, output: Content) {
     // What an end may still change is handed out when all of them have seen it.
     if let Some(sink) = turn.sink()
         && turn.inner.blueprint.chain.hold != Hold::Turn
     {
-        sink.say(&output);
+        sink.say(output.text());
     }
     work.request.messages.history_mut().push(Message::assistant(output));
 }
 
 enum Asked {
     Answered(ModelResponse),
-    Finished(String),
+    Finished(Content),
 }
 
 #[inline]
@@ -272,8 +277,8 @@ async fn decide(
 fn release(turn: &Turn, chain: &Chain, response: &ModelResponse) -> Result<(), Error> {
     if let Some(sink) = turn.sink() {
         match chain.hold {
-            Hold::Nothing => sink.catch_up(&response.text)?,
-            Hold::Response => sink.say(&response.text),
+            Hold::Nothing => sink.catch_up(response.content.text())?,
+            Hold::Response => sink.say(response.content.text()),
             Hold::Turn => {}
         }
     }
@@ -294,7 +299,7 @@ fn name_calls(turn: &Turn, calls: &mut [ToolCall]) {
 /// The turn ends with the newest message as its output, whatever is put behind it.
 #[cold]
 fn keep_output(work: &mut Work) {
-    work.output = work.request.messages.history().last().map(|last| last.text().to_owned());
+    work.output = work.request.messages.history().last().map(|last| last.content().clone());
 }
 
 /// A jump leaves the tool calls of the newest message unmade.

@@ -2,6 +2,7 @@
 
 use super::{HookError, Points};
 use crate::chat::ChatEnd;
+use crate::content::Content;
 use crate::context::{ChatCx, InstanceCx, PhaseCx, ToolCx, TurnCx};
 use crate::drive::{Input, TurnEnd};
 use crate::kernel::{NextModel, NextTool};
@@ -21,7 +22,7 @@ pub enum Flow {
     #[default]
     Continue,
     /// Stop here; this is the output. The outcome is ok.
-    Finish(String),
+    Finish(Content),
 }
 
 /// What an `after_model` hook decides.
@@ -75,7 +76,7 @@ pub enum After {
     Done,
     /// Go on with this message as if the user had said it. At most once in a turn, and only if the
     /// outcome is ok; the hook and those outside it are called again at the real end.
-    Continue(String),
+    Continue(Content),
 }
 
 /// The hooks of an agent's whole life. Implement the points you need; the others do nothing.

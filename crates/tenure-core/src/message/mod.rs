@@ -9,6 +9,7 @@ mod valid;
 pub use history::{History, HistoryIter};
 pub use valid::HistoryDefect;
 
+use crate::content::Content;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -21,17 +22,20 @@ pub enum Message {
     /// An instruction from the system.
     System {
         /// What it says.
-        text: String,
+        #[serde(rename = "text")]
+        content: Content,
     },
     /// What the user, or whoever called the agent, said.
     User {
         /// What it says.
-        text: String,
+        #[serde(rename = "text")]
+        content: Content,
     },
     /// What the model said.
     Assistant {
         /// What it says; may be empty beside tool calls.
-        text: String,
+        #[serde(rename = "text")]
+        content: Content,
         /// The tools it wants called.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
@@ -42,26 +46,39 @@ pub enum Message {
 
 impl Message {
     /// A system message.
-    pub fn system(text: impl Into<String>) -> Self {
-        Self::System { text: text.into() }
+    pub fn system(content: impl Into<Content>) -> Self {
+        Self::System { content: content.into() }
     }
 
     /// A user message.
-    pub fn user(text: impl Into<String>) -> Self {
-        Self::User { text: text.into() }
+    pub fn user(content: impl Into<Content>) -> Self {
+        Self::User { content: content.into() }
     }
 
     /// An assistant message without tool calls.
-    pub fn assistant(text: impl Into<String>) -> Self {
-        Self::Assistant { text: text.into(), calls: Vec::new() }
+    pub fn assistant(content: impl Into<Content>) -> Self {
+        Self::Assistant { content: content.into(), calls: Vec::new() }
     }
 
-    /// The text of the message; of a tool result its content.
-    pub fn text(&self) -> &str {
+    /// Returns what the message says; of a tool result what the tool said.
+    pub fn content(&self) -> &Content {
         match self {
-            Self::System { text } | Self::User { text } | Self::Assistant { text, .. } => text,
-            Self::Tool(result) => &result.content,
+            Self::System { content } | Self::User { content } => content,
+            Self::Assistant { content, .. } | Self::Tool(ToolResult { content, .. }) => content,
         }
+    }
+
+    /// Returns what the message says, to change it.
+    pub fn content_mut(&mut self) -> &mut Content {
+        match self {
+            Self::System { content } | Self::User { content } => content,
+            Self::Assistant { content, .. } | Self::Tool(ToolResult { content, .. }) => content,
+        }
+    }
+
+    /// Returns the text of the message.
+    pub fn text(&self) -> &str {
+        self.content().text()
     }
 
     /// The tool calls of an assistant message; empty for every other.
@@ -107,7 +124,7 @@ pub struct ToolResult {
     /// The tool's name.
     pub name: Arc<str>,
     /// What the tool said.
-    pub content: String,
+    pub content: Content,
     /// How the call ended.
     pub status: ToolStatus,
 }

@@ -78,14 +78,14 @@ mod tests {
 
     fn asks(ids: &[&str]) -> Message {
         let calls = ids.iter().map(|id| ToolCall::new(*id, "tool", "{}")).collect();
-        Message::Assistant { text: String::new(), calls }
+        Message::Assistant { content: "".into(), calls }
     }
 
     fn answers(id: &str) -> Message {
         Message::Tool(ToolResult {
             call_id: id.into(),
             name: "tool".into(),
-            content: String::new(),
+            content: String::new().into(),
             status: ToolStatus::Ok,
         })
     }

@@ -10,6 +10,7 @@ pub use error::{ModelError, ModelErrorKind};
 pub use request::{Messages, ModelParams, ModelRequest};
 pub use usage::{Cost, Usage};
 
+use crate::content::Content;
 use crate::context::ModelCx;
 use crate::message::{Message, ToolCall};
 use async_trait::async_trait;
@@ -81,9 +82,9 @@ pub enum StopReason {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[doc(alias = "ProviderResponse")]
 pub struct ModelResponse {
-    /// The text, possibly empty beside tool calls.
-    #[serde(default)]
-    pub text: String,
+    /// What it says, possibly empty beside tool calls.
+    #[serde(default, rename = "text")]
+    pub content: Content,
     /// The tools it wants called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[doc(alias = "ToolCalls")]
@@ -97,9 +98,9 @@ pub struct ModelResponse {
 }
 
 impl ModelResponse {
-    /// A response of text alone.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+    /// A response that asks for no tools.
+    pub fn text(content: impl Into<Content>) -> Self {
+        Self { content: content.into(), ..Self::default() }
     }
 
     /// A response that asks for tools.
@@ -115,6 +116,6 @@ impl ModelResponse {
     }
 
     pub(crate) fn into_message(self) -> Message {
-        Message::Assistant { text: self.text, calls: self.calls }
+        Message::Assistant { content: self.content, calls: self.calls }
     }
 }

@@ -25,7 +25,8 @@ pub use waiting::WhenWaiting;
 
 use crate::BoxFuture;
 use crate::ask::{Answer, PendingAsk};
-use crate::error::Error;
+use crate::content::Content;
+use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::id::RunId;
 use serde::Serialize;
@@ -150,6 +151,18 @@ pub trait StepLog: Send + Sync + 'static {
     fn redact(&self, value: &mut Value) -> bool {
         let _ = value;
         false
+    }
+}
+
+/// Refuses content with bytes in it. A record has the hash of media, and no log keeps the bytes, so
+/// that a later life could not go on.
+pub(crate) fn recordable(content: &Content) -> Result<(), Error> {
+    match content.media().find(|media| media.bytes().is_some()) {
+        None => Ok(()),
+        Some(media) => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("a recorded run takes media by its address only, and this has bytes: {media}"),
+        )),
     }
 }
 

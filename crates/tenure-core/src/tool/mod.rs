@@ -17,6 +17,7 @@ pub use param::ToolParam;
 pub use source::ToolSource;
 pub use spec::{Effect, ToolSpec};
 
+use crate::content::{Content, Media};
 use crate::context::ToolCx;
 use crate::message::ToolStatus;
 use async_trait::async_trait;
@@ -64,25 +65,40 @@ pub trait Tool: Send + Sync + 'static {
 #[doc(alias = "ToolResult")]
 pub struct ToolOutput {
     /// What the model gets to read.
-    pub content: String,
+    pub content: Content,
+    /// The same as a value for programs, where the tool has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Arc<Value>>,
     /// How the call ended.
     pub status: ToolStatus,
 }
 
 impl ToolOutput {
-    /// An answer.
-    pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), status: ToolStatus::Ok }
+    /// Creates an output that ended with this status.
+    pub fn new(content: impl Into<Content>, status: ToolStatus) -> Self {
+        Self { content: content.into(), structured: None, status }
     }
 
-    /// A failure that the model gets to read.
-    pub fn error(content: impl Into<String>) -> Self {
-        Self { content: content.into(), status: ToolStatus::Error }
+    /// Creates an answer.
+    pub fn text(content: impl Into<Content>) -> Self {
+        Self::new(content, ToolStatus::Ok)
     }
 
-    /// A refusal that the model gets to read.
-    pub fn denied(content: impl Into<String>) -> Self {
-        Self { content: content.into(), status: ToolStatus::Denied }
+    /// Creates a failure that the model gets to read.
+    pub fn error(content: impl Into<Content>) -> Self {
+        Self::new(content, ToolStatus::Error)
+    }
+
+    /// Creates a refusal that the model gets to read.
+    pub fn denied(content: impl Into<Content>) -> Self {
+        Self::new(content, ToolStatus::Denied)
+    }
+
+    /// Adds the value for programs.
+    #[must_use]
+    pub fn with_structured(mut self, value: impl Into<Arc<Value>>) -> Self {
+        self.structured = Some(value.into());
+        self
     }
 }
 
@@ -95,6 +111,18 @@ impl From<String> for ToolOutput {
 impl From<&str> for ToolOutput {
     fn from(content: &str) -> Self {
         Self::text(content)
+    }
+}
+
+impl From<Content> for ToolOutput {
+    fn from(content: Content) -> Self {
+        Self::text(content)
+    }
+}
+
+impl From<Media> for ToolOutput {
+    fn from(media: Media) -> Self {
+        Self::text(media)
     }
 }
 

@@ -255,7 +255,7 @@ async fn bad_input_of_a_request_starts_no_turn() {
     }
     assert_eq!(agent.metrics().total_requests, 0);
     let call = ToolCall::new("1", "read", "{}");
-    let dangling = Message::Assistant { text: String::new(), calls: vec![call] };
+    let dangling = Message::Assistant { content: "".into(), calls: vec![call] };
     let history: History = [Message::user("go"), dangling].into_iter().collect();
     let error = agent.set_history(history).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::History);

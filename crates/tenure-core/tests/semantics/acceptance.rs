@@ -203,7 +203,7 @@ async fn e12_a_stream_never_shows_what_a_hook_redacts() {
     let after_model: Box<dyn Fn() -> hook::Registration> = Box::new(|| {
         hook::hook(hook::after_model(|_, response| {
             let mut response = response.clone();
-            response.text = redact(&response.text);
+            response.content = redact(response.content.text()).into();
             Box::pin(async { Ok(HookAction::Modify(Box::new(response))) })
         }))
     });
@@ -211,7 +211,7 @@ async fn e12_a_stream_never_shows_what_a_hook_redacts() {
         hook::hook(hook::wrap_model_call(|_, request, next| {
             Box::pin(async move {
                 let mut response = next.call(request).await?;
-                response.text = redact(&response.text);
+                response.content = redact(response.content.text()).into();
                 Ok(response)
             })
         }))
@@ -219,8 +219,8 @@ async fn e12_a_stream_never_shows_what_a_hook_redacts() {
     let after_agent: Box<dyn Fn() -> hook::Registration> = Box::new(|| {
         hook::hook(hook::after_agent(|_, end| {
             Box::pin(async move {
-                if let Some(output) = end.output_mut() {
-                    *output = redact(output);
+                if let Some(output) = end.content_mut() {
+                    *output = redact(output.text()).into();
                 }
                 Ok(After::Done)
             })

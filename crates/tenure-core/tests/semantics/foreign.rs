@@ -31,7 +31,7 @@ fn rewrites(count: &Count) -> impl AgentLifecycle + use<> {
             if !last {
                 return Ok(HookAction::Continue);
             }
-            response.text = response.text.to_uppercase();
+            response.content = response.content.text().to_uppercase().into();
             let messages = vec![Message::user("in short")];
             Ok(HookAction::Rewrite { messages, response: Box::new(response) })
         })
@@ -55,10 +55,8 @@ async fn a_rewrite_replaces_the_conversation_before_the_response() {
 
 #[tokio::test(start_paused = true)]
 async fn g8_a_rewrite_that_is_no_valid_history_fails_the_turn_and_changes_nothing() {
-    let orphan = || Message::Assistant {
-        text: String::new(),
-        calls: vec![ToolCall::new("lost", "t", "{}")],
-    };
+    let orphan =
+        || Message::Assistant { content: "".into(), calls: vec![ToolCall::new("lost", "t", "{}")] };
     let hook = hook::after_model(move |_, response| {
         let response = Box::new(response.clone());
         let messages = vec![Message::user("hi"), orphan()];

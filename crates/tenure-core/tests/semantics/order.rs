@@ -96,9 +96,8 @@ async fn g2_a_constraint_orders_entries_at_every_point() {
 #[tokio::test(start_paused = true)]
 async fn g1_e9_a_finisher_is_entered_and_those_behind_it_are_not() {
     let log = Log::default();
-    let finisher = hook::before_agent(|_, _| {
-        Box::pin(async { Ok(Flow::Finish("answered early".to_owned())) })
-    });
+    let finisher =
+        hook::before_agent(|_, _| Box::pin(async { Ok(Flow::Finish("answered early".into())) }));
     let model = script([]);
     let agent = started(
         Agent::builder("agent")
@@ -160,7 +159,7 @@ async fn g1_a_hook_whose_begin_failed_gets_its_end() {
 fn decides(log: &Log, name: &'static str, action: HookAction) -> impl hook::AgentLifecycle {
     let log = log.clone();
     hook::after_model(move |_, response| {
-        log.add(format!("{name}:{}", response.text));
+        log.add(format!("{name}:{}", response.content.text()));
         let action = action.clone();
         Box::pin(async move { Ok(action) })
     })
@@ -281,7 +280,7 @@ async fn g8_a_jump_past_tool_calls_settles_them_and_keeps_the_text() {
                 .with_lifecycle(hook::after_model(|_, response| {
                     let mut said = response.clone();
                     if !said.calls.is_empty() {
-                        said.text = "thinking".to_owned();
+                        said.content = "thinking".into();
                     }
                     Box::pin(async move { Ok(HookAction::Modify(Box::new(said))) })
                 })),

@@ -118,7 +118,7 @@ async fn g9_a_tool_that_writes_what_is_not_its_own_fails_and_the_whole_patch_is_
             Some(owner) => {
                 assert_eq!(result.status, ToolStatus::Error, "{key}");
                 let expected = format!("state `{key}` is owned by {owner}");
-                assert!(result.content.contains(&expected), "{}", result.content);
+                assert!(result.content.text().contains(&expected), "{}", result.content);
                 assert!(agent.state_values().is_empty(), "{key}: all or nothing");
             }
         }

@@ -112,7 +112,7 @@ async fn g3_a_guard_never_fails_open() {
             let report = ran.result.expect(&case);
             let results = results(report.history());
             assert_eq!(results[0].status, ToolStatus::Denied, "{case}");
-            assert!(results[0].content.contains("`broken`"), "{case}");
+            assert!(results[0].content.text().contains("`broken`"), "{case}");
             assert_eq!(ran.model_calls, 2, "{case}: the model reads the refusal");
             assert_eq!(report.failures[0].kind, kind_of(fault), "{case}");
         } else {
@@ -167,8 +167,8 @@ async fn g3_a_guard_that_fails_behind_the_call_withholds_its_result_and_says_exe
         assert_eq!(ran.tool_runs, 1, "{case}");
         let result = &results(report.history())[0];
         assert_eq!(result.status, ToolStatus::Denied, "{case}");
-        assert!(result.content.contains("executed"), "{case}: {}", result.content);
-        assert!(!result.content.contains("act ok"), "{case}: the result is withheld");
+        assert!(result.content.text().contains("executed"), "{case}: {}", result.content);
+        assert!(!result.content.text().contains("act ok"), "{case}: the result is withheld");
         assert_eq!(report.failures[0].kind, kind_of(fault), "{case}");
     }
 }
@@ -253,7 +253,11 @@ async fn a_refusal_is_a_decision_whatever_the_policy() {
             let ran = run_with(hook::hook(wrap).policy(policy), watched).await;
             let result = &results(ran.result.unwrap().history())[0];
             assert_eq!((result.status, ran.tool_runs), (ToolStatus::Denied, 0), "{policy:?}");
-            assert!(result.content.contains("not on a Sunday"), "{policy:?}: {}", result.content);
+            assert!(
+                result.content.text().contains("not on a Sunday"),
+                "{policy:?}: {}",
+                result.content
+            );
         }
     }
 }
@@ -262,12 +266,12 @@ async fn a_refusal_is_a_decision_whatever_the_policy() {
 async fn an_observer_changes_nothing_and_its_failure_is_ignored() {
     let observers: [Registration; 6] = [
         hook::hook(hook::before_agent(|_, input| {
-            input.text = "tampered".to_owned();
-            Box::pin(async { Ok(Flow::Finish("tampered".to_owned())) })
+            input.content = "tampered".into();
+            Box::pin(async { Ok(Flow::Finish("tampered".into())) })
         })),
         hook::hook(hook::before_model(|_, request| {
             request.messages.edit().clear();
-            Box::pin(async { Ok(Flow::Finish("tampered".to_owned())) })
+            Box::pin(async { Ok(Flow::Finish("tampered".into())) })
         })),
         hook::hook(hook::wrap_model_call(|_, request, next| {
             Box::pin(async move {
@@ -288,10 +292,10 @@ async fn an_observer_changes_nothing_and_its_failure_is_ignored() {
         })),
         hook::hook(hook::after_agent(|_, end| {
             Box::pin(async move {
-                if let Some(output) = end.output_mut() {
-                    *output = "tampered".to_owned();
+                if let Some(output) = end.content_mut() {
+                    *output = "tampered".into();
                 }
-                Ok(After::Continue("tampered".to_owned()))
+                Ok(After::Continue("tampered".into()))
             })
         })),
     ];

@@ -74,7 +74,7 @@ async fn g7_a_model_that_a_hook_asks_is_charged_and_served_from_the_record() {
             Box::pin(async move {
                 let request = ModelRequest::new(vec![Message::user("is it good?")]);
                 let said = cx.call_model("judge", &side, request).await?;
-                assert_eq!(said.text, "yes");
+                assert_eq!(said.content.text(), "yes");
                 Ok(HookAction::Continue)
             })
         });
@@ -184,8 +184,8 @@ impl FilteredText for Words {
 
 fn without_o() -> Registration {
     let whole = hook::after_model(|_, response| {
-        let text = response.text.replace('o', "");
-        let response = ModelResponse { text, ..response.clone() };
+        let content = response.content.text().replace('o', "").into();
+        let response = ModelResponse { content, ..response.clone() };
         Box::pin(async { Ok(HookAction::Modify(Box::new(response))) })
     });
     hook::hook(whole).filters_text(WithoutO)
@@ -225,7 +225,7 @@ async fn a_filter_that_lets_out_too_much_is_stopped_there() {
         }
     }
     let whole = hook::after_model(|_, response| {
-        let response = ModelResponse { text: "something else".into(), ..response.clone() };
+        let response = ModelResponse { content: "something else".into(), ..response.clone() };
         Box::pin(async { Ok(HookAction::Modify(Box::new(response))) })
     });
     let agent = Agent::builder("agent")
@@ -386,8 +386,8 @@ async fn g4_of_several_limits_of_a_model_call_the_shortest_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_filter_of_what_models_say_holds_back_what_its_hook_may_change_of_the_turn() {
     let ends = hook::after_agent(|_, end| {
-        if let Some(text) = end.output_mut() {
-            *text = text.replace('t', "d");
+        if let Some(text) = end.content_mut() {
+            *text = text.text().replace('t', "d").into();
         }
         Box::pin(async { Ok(hook::After::Done) })
     });

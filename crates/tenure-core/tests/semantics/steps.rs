@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tenure_core::agent::{Agent, AgentBuilder};
 use tenure_core::ask::{Answer, Ask, PendingAsk};
+use tenure_core::content::Media;
 use tenure_core::hook::{self, After, Flow, HookAction, HookError, Point, Policy};
 use tenure_core::message::{Message, ToolCall};
 use tenure_core::model::ModelErrorKind;
@@ -91,7 +92,7 @@ fn busy(effects: &Effects) -> AgentBuilder {
             Box::pin(async move {
                 let n: u32 = cx.step("roll", async { Ok(own() as u32) }).await?;
                 assert!(n > 0);
-                input.text.push_str(" now");
+                input.content.push(" now");
                 Ok(Flow::Continue)
             })
         }))
@@ -115,8 +116,8 @@ fn busy(effects: &Effects) -> AgentBuilder {
         .with_lifecycle(hook::after_agent(move |_, end| {
             after_agent();
             Box::pin(async move {
-                if let Some(output) = end.output_mut() {
-                    output.push('!');
+                if let Some(output) = end.content_mut() {
+                    output.push("!");
                 }
                 Ok(After::Done)
             })
@@ -257,7 +258,7 @@ async fn g7_a_failure_that_was_passed_over_or_denied_stays_decided() {
                         if first {
                             return fault.strike().await;
                         }
-                        input.text = "changed".to_owned();
+                        input.content = "changed".into();
                         Ok(Flow::Continue)
                     })
                 });
@@ -414,7 +415,7 @@ async fn g7_a_retried_child_is_asked_again_and_not_served_its_failure() {
     let retry = hook::wrap_tool_call(|_, request, next| {
         Box::pin(async move {
             let first = next.call(request).await?;
-            if first.content.starts_with("Error") {
+            if first.content.text().starts_with("Error") {
                 return Ok(next.call(request).await?);
             }
             Ok(first)
@@ -483,4 +484,17 @@ async fn g7_an_idempotency_key_is_the_same_in_the_run_that_goes_on() {
     let keys = keys.take();
     assert_eq!(keys[0], keys[1]);
     assert_ne!(keys.first(), keys.last(), "another run is another effect");
+}
+
+/// A record has media by its hash, and no log keeps bytes: such a run could not go on later.
+#[tokio::test]
+async fn a_recorded_run_refuses_bytes_in_words() {
+    let picture = || Media::new("image/png", *b"bytes").named("cat.png");
+    let log = MemoryStepLog::new();
+    let agent = started(Agent::builder("agent").model(script([]))).await;
+    let error = agent.request(picture()).steps(log).run().await.expect_err("bytes");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().ends_with("this has bytes: cat.png, image/png, 5 bytes"), "{error}");
+    let report = agent.run(picture()).await.expect("unrecorded, it goes on");
+    assert_eq!(report.history().iter().next().map(|it| it.content().media().count()), Some(1));
 }

@@ -44,7 +44,7 @@ fn result_of(agent: &Agent) -> String {
         Message::Tool(result) => Some(result.content.clone()),
         _ => None,
     });
-    result.expect("every call has a result")
+    result.expect("every call has a result").into_text()
 }
 
 async fn resumed(builder: AgentBuilder, log: &MemoryStepLog) -> (Agent, Result<String, Error>) {

@@ -40,7 +40,7 @@ async fn g9_a_reducer_that_panics_leaves_the_state_as_it_was() {
 async fn g9_a_patch_whose_reducer_panics_is_dropped_whole() {
     let agent =
         started(picky_agent().model(script([])).with_lifecycle(hook::before_agent(|cx, input| {
-            let value = if input.text == "good" { json!(1) } else { json!("many") };
+            let value = if input.content.text() == "good" { json!(1) } else { json!("many") };
             Box::pin(async move {
                 cx.update_state([("_first".to_owned(), json!(1)), ("total".to_owned(), value)])?;
                 Ok(Flow::Continue)

@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 use tenure_core::agent::Agent;
 use tenure_core::chat::{Chat, ChatEnd};
+use tenure_core::content::Content;
 use tenure_core::hook::HookFailure;
 use tenure_core::model::Usage;
 use tenure_core::{Error, Outcome};
@@ -341,7 +342,7 @@ impl Talk {
             chat_id,
             status: status(&end),
             outcome: end.outcome,
-            output: end.output.or(output).unwrap_or_default(),
+            output: end.output.map(Content::into_text).or(output).unwrap_or_default(),
             error: end.error,
             messages: self.messages,
             turns: self.turns,

@@ -219,7 +219,7 @@ impl Talk {
         let mut text = first.heard();
         let mut earlier = Vec::new();
         for message in new {
-            earlier.push(std::mem::replace(&mut text, message.heard()));
+            earlier.push(std::mem::replace(&mut text, message.heard()).into());
         }
         Input::text(text).after(earlier)
     }

@@ -147,7 +147,8 @@ impl Run {
             Error::orchestration(format!("it did not start: {error}")).because(error)
         })?;
         let results = |id: &Arc<str>| self.steps.iter().find(|step| step.task.id == *id);
-        let earlier = task.depends_on.iter().filter_map(results).map(|it| it.output.clone());
+        let earlier =
+            task.depends_on.iter().filter_map(results).map(|it| it.output.as_str().into());
         let input = Input::text(&*task.intent).after(earlier.collect());
         let context = self.at.as_ref().map_or(&self.context, |at| &at.context).clone();
         let mut request = agent.request(input).context(context).cancel_on(&self.work);

@@ -117,9 +117,9 @@ impl AgentLifecycle for Runner {
         let watched = self.watch(*cx, self.inner.after_agent(cx, end)).await;
         if let Some(said) = said
             && end.output() != Some(&said)
-            && let Some(output) = end.output_mut()
+            && let Some(output) = end.content_mut()
         {
-            *output = said;
+            output.set_text(said);
             self.ignore(&cx, "it changed the output");
         }
         watched?;

@@ -31,7 +31,7 @@ impl Model for OneChat {
         let mut heard: Vec<&str> = Vec::new();
         for message in request.messages.iter() {
             match message {
-                Message::User { text } => heard.push(text),
+                Message::User { content } => heard.push(content.text()),
                 Message::Assistant { .. } => heard.clear(),
                 _ => {}
             }

@@ -137,7 +137,7 @@ impl Tool for FlowTool {
             }
             _ if cx.is_cancelled() && is_cut_off(report.outcome) => {
                 let content = "the workflow was cancelled".to_owned();
-                Ok(ToolOutput { content, status: ToolStatus::Cancelled })
+                Ok(ToolOutput::new(content, ToolStatus::Cancelled))
             }
             // What parks or gives up the inner chat does so to the whole run.
             _ => Err(match report.error {

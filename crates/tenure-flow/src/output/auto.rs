@@ -67,7 +67,7 @@ impl AutoTool {
         match result.status {
             ToolStatus::Ok => {
                 let answer = messages.iter().rev().find(|message| !message.calls().is_empty());
-                Ok(Flow::Finish(answer.map_or("", |answer| answer.text()).to_owned()))
+                Ok(Flow::Finish(answer.map_or("", |answer| answer.text()).into()))
             }
             ToolStatus::Denied => {
                 Err(Error::denied(format!("`{tool}` was not called: {}", result.content)).into())
@@ -123,10 +123,10 @@ impl AgentLifecycle for AutoTool {
     ) -> Result<HookAction, HookError> {
         let mut calls = Vec::new();
         if let (Ok(Value::Object(answer)), Some(spec)) =
-            (self.output.read(&response.text), self.spec())
+            (self.output.read(response.content.text()), self.spec())
         {
             let arguments = Value::Object(arguments(&spec.parameters, &answer));
-            let text = match LongIntegers::of(unfenced(&response.text)) {
+            let text = match LongIntegers::of(unfenced(response.content.text())) {
                 Some(long) => long.json(&arguments),
                 None => arguments.to_string(),
             };

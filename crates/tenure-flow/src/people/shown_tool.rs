@@ -41,7 +41,7 @@ impl Tool for ShownTool {
         cx.announce("ui_tool.shown", || self.about("arguments", arguments.clone()));
         let result = self.inner.call(cx, arguments).await;
         cx.announce("ui_tool.result", || match &result {
-            Ok(output) => self.about("result", output.content.clone().into()),
+            Ok(output) => self.about("result", output.content.text().into()),
             Err(error) => self.about("error", error.to_string().into()),
         });
         result

@@ -25,14 +25,14 @@ impl AgentLifecycle for AskPerson {
         if !cx.can_ask() {
             return Err(HookError::new(WaitsForPerson));
         }
-        let answer = match cx.ask(Ask::input(input.text.clone())).await? {
+        let answer = match cx.ask(Ask::input(input.content.text())).await? {
             Answer::Respond(text) => text,
             Answer::Edit(serde_json::Value::String(text)) => text,
             Answer::Edit(value) => value.to_string(),
             Answer::Approve => "yes".to_owned(),
             Answer::Reject(reason) => return Err(Error::denied(reason).into()),
         };
-        Ok(Flow::Finish(answer))
+        Ok(Flow::Finish(answer.into()))
     }
 }
 

@@ -92,7 +92,7 @@ async fn chat(
         let instruction = request.instruction.as_deref().map(str::to_owned);
         seen.lock().expect("nobody panicked").push((instruction, messages));
         let mut response = ModelResponse::text(*replies.get(call).unwrap_or(&"end"));
-        if response.text == "call" {
+        if response.content.text() == "call" {
             response = ModelResponse::default();
             response.calls.push(ToolCall::new("1", "look", r#"{"what": "x"}"#));
         }

@@ -99,12 +99,12 @@ async fn limits_are_30_s_at_a_begin_5_s_at_an_end_and_what_is_declared() {
 #[tokio::test]
 async fn a_hook_by_name_is_a_tool_too_and_decides_nothing() {
     let begins = hook::before_agent(|_, input| {
-        input.text = "changed".to_owned();
-        Box::pin(async { Ok(Flow::Finish("over".to_owned())) })
+        input.content = "changed".into();
+        Box::pin(async { Ok(Flow::Finish("over".into())) })
     });
     let ends = hook::after_agent(|_, end| {
-        if let Some(output) = end.output_mut() {
-            *output = "changed".to_owned();
+        if let Some(output) = end.content_mut() {
+            *output = "changed".into();
         }
         Box::pin(async { Ok(After::Done) })
     });

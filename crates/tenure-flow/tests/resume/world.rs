@@ -243,7 +243,7 @@ enum Said {
 
 fn last(request: &ModelRequest) -> Said {
     match request.messages.last() {
-        Some(Message::Tool(result)) => Said::Tool(result.content.clone()),
+        Some(Message::Tool(result)) => Said::Tool(result.content.text().to_owned()),
         Some(other) => Said::Person(other.text().to_owned()),
         None => Said::Person(String::new()),
     }

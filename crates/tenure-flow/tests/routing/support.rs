@@ -141,7 +141,7 @@ impl AgentLifecycle for Person {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Go, HookError> {
-        let answer = match cx.ask(Ask::input(input.text.clone())).await? {
+        let answer = match cx.ask(Ask::input(input.content.text())).await? {
             Answer::Respond(text) => text,
             other => panic!("not an answer in words: {other:?}"),
         };
@@ -149,7 +149,7 @@ impl AgentLifecycle for Person {
         if let (Some((name, value)), Some(variables)) = (self.keeps.get(at), cx.chat_variables()) {
             variables.set(*name, value.clone())?;
         }
-        Ok(Go::Finish(answer))
+        Ok(Go::Finish(answer.into()))
     }
 }
 

@@ -148,7 +148,7 @@ impl ResponseCache {
     /// Whether an answer is whole, and of a kind that is kept.
     fn keeps(&self, response: &ModelResponse) -> bool {
         let is_whole = matches!(response.stop, StopReason::EndTurn | StopReason::ToolUse);
-        let says = !response.text.is_empty() || !response.calls.is_empty();
+        let says = !response.content.is_empty() || !response.calls.is_empty();
         is_whole && says && (self.tool_calls || response.calls.is_empty())
     }
 }

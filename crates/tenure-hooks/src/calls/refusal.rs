@@ -88,12 +88,13 @@ impl AgentLifecycle for Withheld {
                 .of_the_call()
                 .into());
         };
-        let answer = answer.fill(&Said { model, text: &response.text })?;
+        let answer = answer.fill(&Said { model, text: response.content.text() })?;
         // What was read cannot be taken back.
-        response.text = match cx.is_text_out() {
-            true => format!("{}\n\n{answer}", response.text),
+        let answer = match cx.is_text_out() {
+            true => format!("{}\n\n{answer}", response.content.text()),
             false => answer,
         };
+        response.content = answer.into();
         response.calls.clear();
         response.stop = StopReason::StandIn;
         Ok(response)

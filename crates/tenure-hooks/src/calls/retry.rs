@@ -245,7 +245,7 @@ impl Again {
                 let said =
                     Said { error: failure.to_string(), kind: failure.kind(), attempts: made };
                 let text = answer.fill(&said)?;
-                Ok(ModelResponse { text, stop: StopReason::StandIn, ..ModelResponse::default() })
+                Ok(ModelResponse { stop: StopReason::StandIn, ..ModelResponse::text(text) })
             }
             _ => Err(error.into()),
         }

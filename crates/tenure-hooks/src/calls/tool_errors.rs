@@ -93,7 +93,7 @@ impl AgentLifecycle for Failed {
         if output.status != ToolStatus::Error || !self.0.tools.fit_or_all(tool) {
             return Ok(output);
         }
-        let error = &*output.content;
+        let error = output.content.text();
         match &self.0.says {
             Some(says) => {
                 Ok(ToolOutput::error(says.fill(&Said { tool, call: request.id(), error })?))

@@ -10,6 +10,7 @@ use serde_json::json;
 use std::fmt;
 use std::sync::Arc;
 use tenure_core::Error;
+use tenure_core::content::Part;
 use tenure_core::context::TurnCx;
 use tenure_core::hook::{AgentLifecycle, Flow, HookError, IntoRegistration, Registration, hook};
 use tenure_core::message::Message;
@@ -253,30 +254,17 @@ impl AgentLifecycle for Choosing {
 /// Makes several blanks one, where that changes anything. What a model said and how it called tools
 /// stays as it is.
 fn collapse(request: &mut ModelRequest) {
-    let shorter = |message: &Message| match message {
-        Message::User { text } | Message::System { text } => {
-            Some(collapsed(text)).filter(|short| short.len() < text.len())
-        }
-        Message::Tool(result) => {
-            Some(collapsed(&result.content)).filter(|short| short.len() < result.content.len())
-        }
-        _ => None,
+    let shorter = |text: &str| Some(collapsed(text)).filter(|short| short.len() < text.len());
+    let changes = |message: &Message| {
+        let texts = message.content().parts().iter().filter_map(Part::as_text);
+        !matches!(message, Message::Assistant { .. }) && texts.filter_map(shorter).next().is_some()
     };
-    let changes: Vec<_> = request
-        .messages
-        .iter()
-        .enumerate()
-        .filter_map(|(at, message)| Some((at, shorter(message)?)))
-        .collect();
-    if changes.is_empty() {
+    if !request.messages.iter().any(changes) {
         return;
     }
-    let messages = request.messages.edit();
-    for (at, short) in changes {
-        match &mut messages[at] {
-            Message::User { text } | Message::System { text } => *text = short,
-            Message::Tool(result) => result.content = short,
-            _ => {}
+    for message in request.messages.edit() {
+        if !matches!(message, Message::Assistant { .. }) {
+            message.content_mut().edit_texts(shorter);
         }
     }
 }

@@ -209,7 +209,7 @@ impl Clearing {
     async fn clear(&self, messages: &mut [Message], at: usize) -> i128 {
         let before = self.0.counter.message(&messages[at]).await;
         if let Message::Tool(result) = &mut messages[at] {
-            result.content.clone_from(&self.0.placeholder);
+            result.content = self.0.placeholder.as_str().into();
         }
         i128::from(before) - i128::from(self.0.counter.message(&messages[at]).await)
     }

@@ -255,7 +255,7 @@ impl Selecting {
             asked.instruction = Some(instruction.as_str().into());
             asked.params.output_schema = Some(schema.clone());
             let answer = match cx.call_model("select", model, asked).await {
-                Ok(response) => response.text,
+                Ok(response) => response.content.into_text(),
                 Err(error) if error.model_error().is_some() && !error.is_fatal() => continue,
                 Err(error) => return Err(error),
             };

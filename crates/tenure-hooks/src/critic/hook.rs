@@ -277,7 +277,7 @@ impl AgentLifecycle for Judging {
             let (critique, score) = match critic.judge(cx, &asked, &response, round).await? {
                 Ruling::Accepted(None) => break,
                 Ruling::Accepted(Some(text)) => {
-                    response.text = text;
+                    response.content = text.into();
                     response.calls.clear();
                     response.stop = StopReason::EndTurn;
                     break;
@@ -322,7 +322,7 @@ impl AgentLifecycle for Judging {
 /// A rejected answer, as its creator gets to read it. Tool calls that were not made are told of in
 /// words: as calls they would need results.
 fn draft_of(response: &ModelResponse) -> String {
-    let mut draft = response.text.clone();
+    let mut draft = response.content.to_string();
     for call in &response.calls {
         if !draft.is_empty() {
             draft.push('\n');

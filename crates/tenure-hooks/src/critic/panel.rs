@@ -109,7 +109,7 @@ pub(super) fn material(
     proposal: &ModelResponse,
 ) -> String {
     let mut shown = Shown {
-        proposal: Said::of(&proposal.text, &proposal.calls),
+        proposal: Said::of(proposal.content.text(), &proposal.calls),
         instruction: None,
         request: Request::Own(Vec::new()),
     };
@@ -178,11 +178,13 @@ enum Spoken<'a> {
 impl<'a> Spoken<'a> {
     fn of(message: &'a Message) -> Self {
         match message {
-            Message::User { text } => Self::User { user: text },
-            Message::Assistant { text, calls } => {
-                Self::Assistant { assistant: Said::of(text, calls) }
+            Message::User { content } => Self::User { user: content.text() },
+            Message::Assistant { content, calls } => {
+                Self::Assistant { assistant: Said::of(content.text(), calls) }
             }
-            Message::Tool(result) => Self::Tool { tool: &result.name, result: &result.content },
+            Message::Tool(result) => {
+                Self::Tool { tool: &result.name, result: result.content.text() }
+            }
             other => Self::System { system: other.text() },
         }
     }
@@ -238,7 +240,7 @@ async fn ask(
         // too long, and a later life of the run does not ask again.
         request.limit(timeout.saturating_sub(begun.elapsed()));
         let said = match cx.call_model(&name, &judge.model, request).await {
-            Ok(response) => response.text,
+            Ok(response) => response.content.into_text(),
             Err(error) if is_its_own(&error) => return Ok(Err(error.to_string())),
             Err(error) => return Err(error),
         };
@@ -285,13 +287,13 @@ mod tests {
     fn critics_are_shown_json_that_is_easy_to_read() {
         let call = ToolCall::new("1", "clock", r#"{"zone":"UTC"}"#);
         let mut request = ModelRequest::new(vec![
-            Message::System { text: "rules".to_owned() },
+            Message::System { content: "rules".into() },
             Message::user("one \"quoted\""),
-            Message::Assistant { text: String::new(), calls: vec![call.clone()] },
+            Message::Assistant { content: "".into(), calls: vec![call.clone()] },
             Message::Tool(ToolResult {
                 call_id: "1".into(),
                 name: "clock".into(),
-                content: "noon".to_owned(),
+                content: "noon".into(),
                 status: ToolStatus::Ok,
             }),
             Message::user("two"),

@@ -143,8 +143,8 @@ impl AgentLifecycle for Emulated {
             Err(error) => return Err(error.into()),
         };
         cx.announce("tool.emulated", || json!({ "tool": name, "call": request.id() }));
-        match made_up.text.is_empty() {
-            false => Ok(ToolOutput::text(made_up.text)),
+        match made_up.content.is_empty() {
+            false => Ok(ToolOutput::text(made_up.content)),
             true => Ok(ToolOutput::error(format!(
                 "Tool '{name}' could not be emulated: the model said nothing"
             ))),

@@ -12,6 +12,7 @@ mod pii;
 #[cfg(feature = "schema")]
 mod result_schema;
 mod safety;
+mod unread;
 
 pub use audit::{AuditLog, Broken, Keep, Verified};
 pub use budget::{Budget, Ledger, Spent};
@@ -23,6 +24,8 @@ pub use pii::{Detector, Pii, Strategy};
 #[cfg(feature = "schema")]
 pub use result_schema::{OnMismatch, ResultSchema};
 pub use safety::{Injection, OnUnsafe, Safety};
+
+pub(crate) use unread::refuse_unread;
 
 use crate::ready::Ready;
 

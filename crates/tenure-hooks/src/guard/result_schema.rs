@@ -209,7 +209,7 @@ impl AgentLifecycle for Held {
         let Some(validator) = self.0.output.as_ref().filter(|_| response.calls.is_empty()) else {
             return Ok(HookAction::Continue);
         };
-        let Some(why) = defects(validator, &response.text) else {
+        let Some(why) = defects(validator, response.content.text()) else {
             return Ok(HookAction::Continue);
         };
         let again = own_key(&cx, KIND, AGAIN);
@@ -232,8 +232,9 @@ impl AgentLifecycle for Held {
         }
         let name = request.name();
         let schemas = self.0.tools.iter().filter(|(glob, _)| glob.matches(name));
-        let why =
-            schemas.into_iter().find_map(|(_, validator)| defects(validator, &output.content));
+        let why = schemas
+            .into_iter()
+            .find_map(|(_, validator)| defects(validator, output.content.text()));
         let Some(why) = why else { return Ok(output) };
         let message = format!(
             "Tool '{name}' was called, but its result does not fit its schema and is withheld: {why}"

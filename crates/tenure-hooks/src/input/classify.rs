@@ -40,7 +40,7 @@ pub(super) async fn classify(
         request.instruction = Some(instruction.as_str().into());
         request.params.output_schema = Some(Arc::new(schema.clone()));
         let answer = match cx.call_model("classify", model, request).await {
-            Ok(response) => response.text,
+            Ok(response) => response.content.into_text(),
             // A model that fails has not said anything; everything else is not ours to pass over.
             Err(error) if error.model_error().is_some() && !error.is_fatal() => continue,
             Err(error) => return Err(error),

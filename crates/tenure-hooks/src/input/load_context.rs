@@ -330,7 +330,7 @@ impl AgentLifecycle for Reading {
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         let files = self.files().await?;
-        let memories = self.memories(cx, &input.text).await?;
+        let memories = self.memories(cx, input.content.text()).await?;
         let shown = match memories.is_empty() {
             true => files.shown.clone(),
             false => self.shown(&[&files.documents[..], &memories].concat()),

@@ -68,8 +68,9 @@ impl Marks<'_> {
     }
 
     fn is_marked(self, message: &Message) -> bool {
-        let Message::User { text } = message else { return false };
-        text.starts_with(self.open) && text.ends_with(self.close)
+        let Message::User { content } = message else { return false };
+        let text = content.text();
+        content.is_text() && text.starts_with(self.open) && text.ends_with(self.close)
     }
 
     /// Puts what [`around`](Self::around) made into the instruction, in the place of what it had

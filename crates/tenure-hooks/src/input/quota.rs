@@ -270,7 +270,7 @@ impl Counting {
 impl AgentLifecycle for Counting {
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         let limits = self.0.limits;
-        let name = self.0.account(cx, &input.text)?;
+        let name = self.0.account(cx, input.content.text())?;
         let admitted = self.change(cx, &name, |account| account.admit(now(), &limits)).await?;
         match admitted {
             Ok(()) => {

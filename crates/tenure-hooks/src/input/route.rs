@@ -307,7 +307,7 @@ impl AgentLifecycle for Router {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let (chosen, by) = self.choose(cx, &input.text).await?;
+        let (chosen, by) = self.choose(cx, input.content.text()).await?;
         let Some(at) = chosen else { return Ok(Flow::Continue) };
         let way = &self.own.ways[at];
         cx.announce("route.chosen", || {
@@ -327,7 +327,9 @@ impl AgentLifecycle for Router {
             To::Agent(name) => {
                 let Route { max_depth, limit, .. } = self.own;
                 let tracker = &self.tracker;
-                hand_over(cx, name, input, max_depth, limit, tracker).await.map(Flow::Finish)
+                hand_over(cx, name, input, max_depth, limit, tracker)
+                    .await
+                    .map(|said| Flow::Finish(said.into()))
             }
         }
     }

@@ -248,15 +248,15 @@ struct Cleaner(Sanitise);
 impl AgentLifecycle for Cleaner {
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         let mut changed = 0;
-        for text in input.earlier.iter_mut().chain([&mut input.text]) {
-            let clean = self.0.clean(text);
-            if clean != *text {
+        for content in input.earlier.iter_mut().chain([&mut input.content]) {
+            let clean = self.0.clean(content.text());
+            if clean != content.text() {
                 changed += 1;
-                *text = clean;
+                content.set_text(clean);
             }
         }
         if changed > 0 {
-            let chars = input.text.chars().count();
+            let chars = input.content.text().chars().count();
             cx.announce("input.sanitised", || json!({ "changed": changed, "chars": chars }));
         }
         Ok(Flow::Continue)

@@ -180,8 +180,8 @@ impl<'a> Moment<'a> {
 pub(crate) fn said(request: &ModelRequest) -> &str {
     let mut last = "";
     for message in request.messages.iter() {
-        if let Message::User { text } = message {
-            last = text;
+        if let Message::User { content } = message {
+            last = content.text();
         }
     }
     last

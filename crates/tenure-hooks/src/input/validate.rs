@@ -3,6 +3,7 @@
 use super::seen::pattern;
 use crate::context::Encoding;
 use crate::context::tokens::Counter;
+use crate::guard::refuse_unread;
 use crate::ready::{About, Makings, Options, Pattern, Refusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -241,8 +242,9 @@ struct Judge(Validate);
 impl AgentLifecycle for Judge {
     async fn before_agent(&self, _cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         // What others said in a chat reaches the model too, as messages of their own.
-        for text in input.earlier.iter().chain([&input.text]) {
-            match (self.0.judge(text).await, &self.0.message) {
+        for content in input.earlier.iter().chain([&input.content]) {
+            refuse_unread(content)?;
+            match (self.0.judge(content.text()).await, &self.0.message) {
                 (Ok(()), _) => {}
                 (Err(_), Some(message)) => return Err(Error::denied(&**message).into()),
                 (Err(reason), None) => return Err(Error::denied(reason).into()),

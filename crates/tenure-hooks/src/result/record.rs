@@ -137,7 +137,7 @@ impl Report {
             input: self.has(Part::Input).then(|| {
                 let earlier = begun.map_or(0, |begun| begun.messages);
                 let said = end.history().iter().skip(earlier).filter_map(|it| match it {
-                    Message::User { text } => Some(text.as_str()),
+                    Message::User { content } => Some(content.text()),
                     _ => None,
                 });
                 said.last().map(&clean)

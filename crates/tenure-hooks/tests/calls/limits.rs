@@ -170,7 +170,7 @@ async fn batch(builder: AgentBuilder) -> Vec<(ToolStatus, String)> {
     let report = agent.run("go").await.expect("it works here");
     agent.shutdown().await;
     let result = |message: &Message| match message {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
+        Message::Tool(result) => Some((result.status, result.content.text().to_owned())),
         _ => None,
     };
     report.history().iter().filter_map(result).collect()

@@ -28,7 +28,7 @@ async fn result(builder: AgentBuilder) -> Result<(ToolStatus, String), Error> {
     let agent = builder.build().expect("it works here");
     let report = agent.scoped(async |agent| agent.run("go").await).await?;
     let result = report.history().iter().find_map(|message| match message {
-        Message::Tool(result) => Some((result.status, result.content.clone())),
+        Message::Tool(result) => Some((result.status, result.content.text().to_owned())),
         _ => None,
     });
     Ok(result.expect("the tool was called"))

@@ -56,7 +56,9 @@ impl Timed {
 
 fn run_of(request: &ModelRequest) -> usize {
     let said = request.messages.iter().find_map(|message| match message {
-        Message::User { text } => text.strip_prefix("run ")?.split_once(':')?.0.parse().ok(),
+        Message::User { content } => {
+            content.text().strip_prefix("run ")?.split_once(':')?.0.parse().ok()
+        }
         _ => None,
     });
     said.expect("every question has the number of its run")

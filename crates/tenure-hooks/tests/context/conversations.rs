@@ -14,7 +14,7 @@ use tenure_testkit::Recorder;
 /// A call of tools with these ids.
 pub(crate) fn call(ids: &[&str], arguments: &str) -> Message {
     let calls = ids.iter().map(|id| ToolCall::new(*id, "look", arguments)).collect();
-    Message::Assistant { text: String::new(), calls }
+    Message::Assistant { content: "".into(), calls }
 }
 
 pub(crate) fn result(id: &str, content: &str) -> Message {
@@ -25,7 +25,7 @@ pub(crate) fn result_of(tool: &str, id: &str, content: &str) -> Message {
     Message::Tool(ToolResult {
         call_id: id.into(),
         name: tool.into(),
-        content: content.to_owned(),
+        content: content.into(),
         status: ToolStatus::Ok,
     })
 }

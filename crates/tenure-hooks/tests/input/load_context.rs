@@ -90,7 +90,9 @@ async fn as_a_message_it_comes_first_and_is_no_part_of_the_conversation() {
     let agent = agent.build().unwrap();
     let report = agent.scoped(async |agent| agent.run("hello").await).await.unwrap();
     let first = heard.requests()[0].messages.iter().next().unwrap().clone();
-    assert!(matches!(&first, Message::User { text } if text.contains("Read this:\n\n# rules.md")));
+    assert!(
+        matches!(&first, Message::User { content } if content.text().contains("Read this:\n\n# rules.md"))
+    );
     assert!(report.history().iter().all(|message| !message.text().contains("please")));
     assert_eq!(report.history().len(), 2);
 }

@@ -275,7 +275,7 @@ async fn while_the_other_agent_waits_for_a_person_no_time_counts() {
         Box::pin(async move {
             match cx.ask(Ask::approval("May I?", json!({}))).await? {
                 Answer::Approve => Ok(Flow::Continue),
-                _ => Ok(Flow::Finish("no".to_owned())),
+                _ => Ok(Flow::Finish("no".into())),
             }
         })
     });

@@ -76,7 +76,7 @@ async fn what_others_said_earlier_is_put_in_order_too_and_a_change_is_announced(
     agent.startup().await.unwrap();
     agent.run("clean").await.unwrap();
     assert_eq!(recorder.count("input.sanitised"), 0);
-    let input = Input::text("now").after(vec!["be\u{200b}fore".to_owned()]);
+    let input = Input::text("now").after(vec!["be\u{200b}fore".into()]);
     let report = agent.run(input).await.unwrap();
     assert_eq!(recorder.count("input.sanitised"), 1);
     assert!(report.history().iter().any(|message| message.text() == "before"));

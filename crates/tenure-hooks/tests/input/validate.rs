@@ -88,7 +88,7 @@ fn options_are_checked() {
 async fn what_others_said_before_is_judged_too() {
     for (earlier, passes) in [("order 1", true), ("a secret word", false)] {
         let (agent, heard) = with_hook(made("validate", json!({ "forbids": ["secret"] })).unwrap());
-        let input = Input::text("order 2").after(vec![earlier.to_owned()]);
+        let input = Input::text("order 2").after(vec![earlier.into()]);
         let result = agent.scoped(async |agent| agent.run(input).await).await;
         assert_eq!(result.is_ok(), passes, "{earlier}");
         assert_eq!(heard.requests().len(), usize::from(passes));

@@ -366,7 +366,7 @@ async fn the_latency_of_whole_turns_can_count() {
 async fn turns_without_a_model_call_and_cancelled_ones_say_nothing() {
     let adaptation = quick(Goals::new().latency_p95(SECOND));
     let finishes = tenure_core::hook::before_agent(|_, _| {
-        Box::pin(async { Ok(tenure_core::hook::Flow::Finish("no need".to_owned())) })
+        Box::pin(async { Ok(tenure_core::hook::Flow::Finish("no need".into())) })
     });
     let agent = Agent::builder("clerk")
         .model(Scripted::empty())

@@ -5,12 +5,13 @@ use crate::support::made;
 use serde_json::json;
 use std::sync::Arc;
 use tenure_core::agent::{Agent, AgentBuilder};
+use tenure_core::content::Media;
 use tenure_core::drive::Input;
 use tenure_core::event::EventBus;
 use tenure_core::hook::{self, IntoRegistration};
 use tenure_core::message::{Message, ToolStatus};
 use tenure_core::{Error, Outcome};
-use tenure_hooks::guard::{Detector, Pii, Strategy};
+use tenure_hooks::guard::{Detector, Pii, Safety, Strategy};
 use tenure_hooks::ready::{self, Bench};
 use tenure_models::{Passthrough, Scripted};
 
@@ -33,7 +34,7 @@ async fn the_model_never_sees_what_is_taken_out_of_the_input_and_history_keeps_i
 async fn what_others_said_before_is_cleaned_too() {
     let agent = agent(Passthrough::new(), Pii::new()).build().unwrap();
     agent.startup().await.unwrap();
-    let earlier = vec!["bob: write to ann@example.org".to_owned(), "eve: at 10.0.0.1".to_owned()];
+    let earlier = vec!["bob: write to ann@example.org".into(), "eve: at 10.0.0.1".into()];
     agent.run(Input::text("I will").after(earlier)).await.unwrap();
     let said: Vec<_> = agent.history().iter().map(|it| it.text().to_owned()).collect();
     assert_eq!(said[..2], ["bob: write to [REDACTED_EMAIL]", "eve: at [REDACTED_IP]"], "{said:?}");
@@ -133,7 +134,10 @@ async fn what_is_blocked_in_a_result_is_withheld_and_in_an_answer_denies_the_tur
     });
     let result = result.unwrap();
     assert_eq!(result.status, ToolStatus::Denied);
-    assert!(result.content.ends_with("must not be there: ip; the tool has run"), "{result:?}");
+    assert!(
+        result.content.text().ends_with("must not be there: ip; the tool has run"),
+        "{result:?}"
+    );
     // The arguments of a call are part of the answer.
     let error = agent.run("go").await.unwrap_err();
     assert!(error.is_denied() && error.to_string().contains("email"), "{error}");
@@ -333,4 +337,21 @@ fn options_are_checked() {
     let hook = ready::find("pii").unwrap();
     assert!(hook.make(&json!({ "strategy": "hash" }), &bench).is_ok());
     assert!(bench.warnings()[0].starts_with("salt: "), "{:?}", bench.warnings());
+}
+
+/// To pass on what cannot be read would be to fail open.
+#[tokio::test]
+async fn what_no_guard_of_texts_can_read_is_denied() {
+    let picture = || Media::new("image/png", *b"bytes").named("cat.png");
+    for guard in [Pii::new().into_registration(), Safety::new().into_registration()] {
+        let agent = Agent::builder("agent").model(Passthrough::new()).with_lifecycle(guard);
+        let agent = agent.build().unwrap();
+        agent.startup().await.unwrap();
+        let error = agent.run(picture()).await.unwrap_err();
+        assert!(error.is_denied(), "{error}");
+        assert!(
+            error.to_string().contains("cannot read: [cat.png, image/png, 5 bytes]"),
+            "{error}"
+        );
+    }
 }

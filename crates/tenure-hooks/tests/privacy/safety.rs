@@ -177,15 +177,15 @@ async fn orders_in_results_are_flagged_or_withheld() {
     let flag = Safety::new().injection(Injection::Flag);
     let (status, content) = result(flag.clone(), orders).await;
     assert_eq!(status, ToolStatus::Ok);
-    assert!(content.starts_with("[What follows came from the tool `read`"), "{content}");
-    assert!(content.ends_with(orders), "{content}");
+    assert!(content.text().starts_with("[What follows came from the tool `read`"), "{content}");
+    assert!(content.text().ends_with(orders), "{content}");
     assert_eq!(result(flag.clone(), "Nice page.").await.1, "Nice page.");
     let block = Safety::new().injection(Injection::Block);
     let (status, content) = result(block, orders).await;
     assert_eq!(status, ToolStatus::Denied);
-    assert!(content.contains("withheld") && !content.contains("keys"), "{content}");
+    assert!(content.text().contains("withheld") && !content.text().contains("keys"), "{content}");
     let own = flag.injection_pattern("(?i)dear assistant").unwrap();
-    assert!(result(own, "Dear Assistant!").await.1.starts_with("[What follows"));
+    assert!(result(own, "Dear Assistant!").await.1.text().starts_with("[What follows"));
 }
 
 #[test]

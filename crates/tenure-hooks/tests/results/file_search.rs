@@ -30,7 +30,7 @@ fn write(folder: &Path, path: &str, bytes: &[u8]) {
 
 async fn said(search: impl IntoRegistration, tool: &str, arguments: Value) -> (ToolStatus, String) {
     let result = result_of(calling(tool, arguments), search).await;
-    (result.status, result.content)
+    (result.status, result.content.into_text())
 }
 
 async fn found(search: impl IntoRegistration, tool: &str, arguments: Value) -> Vec<String> {

@@ -32,13 +32,13 @@ async fn an_allowed_command_runs_in_its_folder_with_little_of_our_environment() 
     let result = result_of(command("pwd"), shell.clone()).await;
     assert_eq!(result.status, ToolStatus::Ok, "{}", result.content);
     let real = folder.path().canonicalize().unwrap();
-    assert_eq!(result.content.trim(), real.to_str().unwrap());
+    assert_eq!(result.content.text().trim(), real.to_str().unwrap());
 
     let shell = shell.environment(Environment::new().set("GIVEN", "yes"));
     let seen = result_of(command("env"), shell).await.content;
-    assert!(seen.contains("GIVEN=yes"), "{seen}");
-    assert!(seen.contains("TENURE_IDEMPOTENCY_KEY="), "{seen}");
-    assert!(!seen.contains("CARGO_"), "{seen}");
+    assert!(seen.text().contains("GIVEN=yes"), "{seen}");
+    assert!(seen.text().contains("TENURE_IDEMPOTENCY_KEY="), "{seen}");
+    assert!(!seen.text().contains("CARGO_"), "{seen}");
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn what_nobody_allowed_is_refused_where_nobody_can_be_asked() {
         let shell = Shell::new(folder.path()).allow("ls.*").unwrap();
         let result = result_of(command(text), shell).await;
         assert_eq!(result.status, ToolStatus::Denied, "{text}");
-        assert!(result.content.contains("nobody is there to ask"), "{}", result.content);
+        assert!(result.content.text().contains("nobody is there to ask"), "{}", result.content);
     }
     assert!(!folder.path().join("made").exists());
 }
@@ -67,9 +67,9 @@ async fn a_person_decides_about_every_other_command() {
     let result = result_of(answered(Answer::Approve), deny()).await;
     assert_eq!(result.content, "asked\n");
     let result = result_of(answered(Answer::Reject("not now".to_owned())), deny()).await;
-    assert_eq!((result.status, &*result.content), (ToolStatus::Denied, "not now"));
+    assert_eq!((result.status, result.content.text()), (ToolStatus::Denied, "not now"));
     let result = result_of(answered(Answer::Respond("it is 7".to_owned())), deny()).await;
-    assert_eq!((result.status, &*result.content), (ToolStatus::Ok, "it is 7"));
+    assert_eq!((result.status, result.content.text()), (ToolStatus::Ok, "it is 7"));
     let edit = Answer::Edit(json!({ "command": "echo edited" }));
     assert_eq!(result_of(answered(edit), deny()).await.content, "edited\n");
     // What is denied is denied to a person too.
@@ -121,14 +121,14 @@ async fn what_it_writes_is_bounded_and_redacted() {
     let text = "echo key-123 is mine; echo and key-45 >&2; exit 2";
     let result = result_of(command(text), shell.clone()).await;
     let expected = "[redacted] is mine\nand [redacted]\nthe command ended with exit code 2";
-    assert_eq!((result.status, &*result.content), (ToolStatus::Error, expected));
+    assert_eq!((result.status, result.content.text()), (ToolStatus::Error, expected));
     // A secret that the bound cuts in two is not shown in part.
     let result =
         result_of(command("echo fine; echo 0123456789012345678901234567 key-1234567890"), shell);
     let content = result.await.content;
-    assert!(content.starts_with("fine\n"), "{content}");
-    assert!(!content.contains("key"), "{content}");
-    assert!(content.contains("more bytes were left out"), "{content}");
+    assert!(content.text().starts_with("fine\n"), "{content}");
+    assert!(!content.text().contains("key"), "{content}");
+    assert!(content.text().contains("more bytes were left out"), "{content}");
 }
 
 #[tokio::test]
@@ -251,7 +251,10 @@ async fn several_calls_are_judged_each_by_itself() {
 async fn a_folder_that_is_not_there_is_named() {
     let result = result_of(command("true"), free(Path::new("no/such/folder"))).await;
     assert_eq!(result.status, ToolStatus::Error);
-    assert!(result.content.contains("its folder no/such/folder does not exist"), "{result:?}");
+    assert!(
+        result.content.text().contains("its folder no/such/folder does not exist"),
+        "{result:?}"
+    );
 }
 
 #[test]

@@ -54,5 +54,5 @@ pub(crate) fn results_of(report: &TurnReport) -> Vec<(ToolStatus, String)> {
 }
 
 fn statuses_and_texts(results: Vec<ToolResult>) -> Vec<(ToolStatus, String)> {
-    results.into_iter().map(|result| (result.status, result.content)).collect()
+    results.into_iter().map(|result| (result.status, result.content.into_text())).collect()
 }

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
 use tenure_core::chat::ChatEnd;
+use tenure_core::content::Content;
 use tenure_core::context::{PhaseCx, ToolCx, TurnCx};
 use tenure_core::drive::{Input, TurnEnd};
 use tenure_core::message::{Message, ToolCall};
@@ -76,7 +77,7 @@ impl<'a> At<'a> {
         Self::End {
             outcome: end.outcome,
             error: end.error.as_ref().map(ToString::to_string),
-            output: end.output.as_deref(),
+            output: end.output.as_ref().map(Content::text),
             usage: None,
         }
     }
@@ -91,7 +92,7 @@ impl<'a> At<'a> {
     }
 
     pub(crate) fn input(cx: &TurnCx<'_>, input: &'a Input) -> Self {
-        Self::Input { input: &input.text, run_id: cx.run_id() }
+        Self::Input { input: input.content.text(), run_id: cx.run_id() }
     }
 
     pub(crate) fn request(cx: &TurnCx<'_>, request: &'a ModelRequest) -> Self {
@@ -203,7 +204,7 @@ pub(crate) struct Response<'a> {
 impl<'a> Response<'a> {
     pub(crate) fn of(response: &'a ModelResponse) -> Self {
         Self {
-            text: &response.text,
+            text: response.content.text(),
             calls: &response.calls,
             usage: response.usage,
             stop: response.stop,

@@ -154,8 +154,8 @@ impl AgentLifecycle for PythonMessageHook {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let said = self.call(cx, json!({ "message": input.text })).await?;
-        input.text = self.text(said)?;
+        let said = self.call(cx, json!({ "message": input.content.text() })).await?;
+        input.content.set_text(self.text(said)?);
         Ok(Flow::Continue)
     }
 
@@ -200,14 +200,16 @@ impl AgentLifecycle for PythonMessageHook {
     ) -> Result<ModelResponse, HookError> {
         let mut response = next.call(request).await?;
         if response.calls.is_empty() {
-            response.text = self.sent(cx, &response.text).await?;
+            let sent = self.sent(cx, response.content.text()).await?;
+            response.content.set_text(sent);
         }
         Ok(response)
     }
 
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
-        if let Some(output) = end.output_mut() {
-            *output = self.sent(cx, output).await?;
+        if let Some(output) = end.content_mut() {
+            let sent = self.sent(cx, output.text()).await?;
+            output.set_text(sent);
         }
         Ok(After::Done)
     }

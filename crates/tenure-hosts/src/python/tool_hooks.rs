@@ -185,7 +185,7 @@ impl ToolHooksAdapter {
         match calls.find(|call| *call.id == *request.id()) {
             None => {
                 let content = "before_tool_call took this call away".to_owned();
-                Ok(Some(ToolOutput { content, status: ToolStatus::NotExecuted }))
+                Ok(Some(ToolOutput::new(content, ToolStatus::NotExecuted)))
             }
             Some(call) if *call.name != *request.name() => {
                 let (name, was) = (&call.name, request.name());

@@ -88,7 +88,7 @@ fn flow(expect: &Expect, decision: Decision) -> Result<Flow, HookError> {
     match decision {
         Decision::Silent | Decision::Allow => Ok(Flow::Continue),
         Decision::Deny(reason) => Err(Error::denied(reason).into()),
-        Decision::Finish(output) => Ok(Flow::Finish(output)),
+        Decision::Finish(output) => Ok(Flow::Finish(output.into())),
         other => Err(unusable(expect, &other)),
     }
 }
@@ -114,7 +114,7 @@ pub(crate) fn input(
 ) -> Result<Flow, HookError> {
     common(cx, hook, expect, &mut reply)?;
     if let Some(text) = reply.input {
-        input.text = text;
+        input.content.set_text(text);
     }
     flow(expect, reply.decision)
 }
@@ -168,8 +168,8 @@ pub(crate) fn end(
     common(cx, hook, expect, &mut reply)?;
     if let Some(output) = reply.output {
         let outcome = end.outcome();
-        match end.output_mut() {
-            Some(old) => *old = output,
+        match end.content_mut() {
+            Some(old) => old.set_text(output),
             None => {
                 return Err(expect.bad(format!(
                     "it has `output`, but the turn ended as {outcome}; look at `outcome` first"
@@ -179,7 +179,7 @@ pub(crate) fn end(
     }
     match reply.decision {
         Decision::Silent => Ok(After::Done),
-        Decision::Continue(message) => Ok(After::Continue(message)),
+        Decision::Continue(message) => Ok(After::Continue(message.into())),
         other => Err(unusable(expect, &other)),
     }
 }

@@ -110,7 +110,7 @@ impl ResponsePatch {
     /// `base` with what was said changed. Why it stopped follows from whether it has calls.
     pub(crate) fn over(self, mut base: ModelResponse) -> ModelResponse {
         if let Some(text) = self.text {
-            base.text = text;
+            base.content.set_text(text);
         }
         if let Some(calls) = self.calls {
             base.calls = calls;
@@ -225,7 +225,7 @@ impl Where<'_> {
             }
         }
         match content {
-            Some(content) => Ok(ToolOutput { content, status }),
+            Some(content) => Ok(ToolOutput::new(content, status)),
             None => Err(self.wrong("an object without `content`", "a text, or one with it")),
         }
     }

@@ -134,7 +134,7 @@ async fn a_begin_changes_the_input_finishes_or_denies() {
 
     let (_script, harness) = replying(Point::BeforeChat, json!({ "finish": "no chat" }));
     let run = harness.chat("hello").await;
-    assert_eq!(run.chat.and_then(|end| end.output), Some("no chat".to_owned()));
+    assert_eq!(run.chat.and_then(|end| end.output), Some("no chat".into()));
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ fn tool_result(run: &HarnessRun) -> (String, ToolStatus) {
     history
         .iter()
         .find_map(|message| match message {
-            Message::Tool(result) => Some((result.content.clone(), result.status)),
+            Message::Tool(result) => Some((result.content.text().to_owned(), result.status)),
             _ => None,
         })
         .expect("a tool result")

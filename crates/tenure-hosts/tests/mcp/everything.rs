@@ -218,8 +218,8 @@ async fn its_prompts_are_filled_in() {
     assert_eq!(required, [("city", true), ("state", false)]);
     let filled = [("city".to_owned(), "Bern".to_owned())].into();
     let messages = lab.view.prompt("everything", "args-prompt", filled).await.expect("messages");
-    let [Message::User { text }] = &messages[..] else { panic!("{messages:?}") };
-    assert!(text.contains("Bern"), "{text}");
+    let [Message::User { content }] = &messages[..] else { panic!("{messages:?}") };
+    assert!(content.text().contains("Bern"), "{content}");
     let missing = lab.view.prompt("everything", "args-prompt", Default::default()).await;
     assert!(missing.is_err(), "a required argument is missing: {missing:?}");
     agent.shutdown().await;

@@ -154,7 +154,7 @@ pub(crate) async fn call(agent: &Agent, tool: &str, arguments: Value) -> String 
 /// What the tools of an agent answered so far, and how each call ended.
 pub(crate) fn results(agent: &Agent) -> Vec<(String, ToolStatus)> {
     let result = |message: &Message| match message {
-        Message::Tool(result) => Some((result.content.clone(), result.status)),
+        Message::Tool(result) => Some((result.content.text().to_owned(), result.status)),
         _ => None,
     };
     agent.history().iter().filter_map(result).collect()

@@ -210,7 +210,7 @@ async fn a_failing_before_tool_call_lets_no_tool_run_and_fails_the_turn() {
     assert_eq!(roles(&history), ["user", "calls", "tool", "tool"]);
     for message in &history[2..] {
         let Message::Tool(result) = message else { panic!("{message:?}") };
-        assert_eq!((result.status, &*result.content), (ToolStatus::Error, why));
+        assert_eq!((result.status, result.content.text()), (ToolStatus::Error, why));
     }
 }
 
@@ -416,7 +416,7 @@ async fn a_call_that_was_checked_is_not_checked_again() {
 async fn a_call_that_another_hook_makes_up_is_checked_too() {
     let made_up = || {
         hook::after_model(|_cx, response| {
-            let is_first = response.text == "first";
+            let is_first = response.content.text() == "first";
             Box::pin(async move {
                 let response = Box::new(calls(&["x"]));
                 Ok(if is_first { HookAction::Modify(response) } else { HookAction::Continue })

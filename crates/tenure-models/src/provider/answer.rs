@@ -102,7 +102,7 @@ impl Draft {
         // Without token counts there is nothing to charge.
         let price = call.route.target.price.filter(|_| self.usage.is_some());
         price::charge(&mut usage, self.surcharge, price);
-        Ok(ModelResponse { text, calls, usage, stop })
+        Ok(ModelResponse { content: text.into(), calls, usage, stop })
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) fn arguments(call: &ToolCall) -> Value {
 /// What a result says to a model whose language has no field for how the call ended.
 pub(super) fn in_words(result: &ToolResult) -> String {
     let ended = match result.status {
-        ToolStatus::Ok => return result.content.clone(),
+        ToolStatus::Ok => return result.content.text().to_owned(),
         ToolStatus::Denied => "The call was denied",
         ToolStatus::Cancelled => "The call was cancelled",
         ToolStatus::NotExecuted => "The call was not made",

@@ -157,6 +157,12 @@ impl Model for RemoteModel {
             Some(spec) => self.route_to(spec)?,
             None => self.route.clone(),
         };
+        let mut said = request.messages.iter().flat_map(|message| message.content().media());
+        if let Some(media) = said.next() {
+            let what =
+                format!("the request has a part that is no text, which is not sent: {media}");
+            return Err(route.blame().error(ModelErrorKind::BadRequest, &what));
+        }
         let call = Call { route: &route, request, cx, streaming: cx.is_streaming() };
         let draft: Draft = match route.target.wire {
             Wire::OpenAi => openai::call(call).await?,

@@ -179,16 +179,16 @@ fn messages(call: Call<'_>) -> Value {
     let instruction = call.request.instruction.as_deref();
     let system = instruction.map(|text| json!({ "role": "system", "content": text }));
     let rest = call.request.messages.iter().map(|message| match message {
-        Message::System { text } => json!({ "role": "system", "content": text }),
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({ "role": "assistant", "content": text })
+        Message::System { content } => json!({ "role": "system", "content": content.text() }),
+        Message::Assistant { content, calls } if calls.is_empty() => {
+            json!({ "role": "assistant", "content": content.text() })
         }
-        Message::Assistant { text, calls } => {
+        Message::Assistant { content, calls } => {
             let made = |call: &ToolCall| {
                 json!({ "function": { "name": &*call.name, "arguments": arguments(call) } })
             };
             let made: Value = calls.iter().map(made).collect();
-            json!({ "role": "assistant", "content": text, "tool_calls": made })
+            json!({ "role": "assistant", "content": content.text(), "tool_calls": made })
         }
         Message::Tool(result) => json!({
             "role": "tool",

@@ -15,7 +15,7 @@ async fn slow_waits_three_seconds_and_then_passes_through() {
     let started = Instant::now();
     let response = answer(&model, [Message::user("hello")]).await.unwrap();
     assert_eq!(started.elapsed(), Duration::from_secs(3));
-    assert_eq!((response.text.as_str(), response.usage), ("hello", Usage::new(1, 1)));
+    assert_eq!((response.content.text(), response.usage), ("hello", Usage::new(1, 1)));
     assert_eq!(Slow::default().name(), "slow");
 }
 

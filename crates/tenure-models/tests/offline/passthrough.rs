@@ -20,14 +20,14 @@ async fn refused(text: &str) -> (ModelErrorKind, String) {
 #[tokio::test]
 async fn an_assistant_message_at_the_end_is_returned_as_it_is() {
     let last = Message::Assistant {
-        text: "***CALL_TOOL no".to_owned(),
+        content: "***CALL_TOOL no".into(),
         calls: vec![ToolCall::new("a", "tool", "{}")],
     };
     let response = answer(&passthrough(), [Message::user("hi"), last]).await.unwrap();
-    assert_eq!(response.text, "***CALL_TOOL no");
+    assert_eq!(response.content.text(), "***CALL_TOOL no");
     assert_eq!(response.calls, [ToolCall::new("a", "tool", "{}")]);
     let plain = answer(&passthrough(), [Message::assistant("said")]).await.unwrap();
-    assert_eq!((plain.text.as_str(), plain.stop), ("said", StopReason::EndTurn));
+    assert_eq!((plain.content.text(), plain.stop), ("said", StopReason::EndTurn));
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_tool_is_called_with_ids_counted_from_zero_and_the_text_echoed() {
     let model = passthrough();
     let command = r#"***CALL_TOOL fetch {"url": "a b"}"#;
     let expected = |id: &str| ModelResponse {
-        text: command.to_owned(),
+        content: command.into(),
         usage: Usage::new(5, 8),
         ..ModelResponse::calls([ToolCall::new(id, "fetch", r#"{"url": "a b"}"#)])
     };
@@ -93,7 +93,7 @@ async fn a_fixed_response_does_not_stop_a_tool_call() {
     let model = passthrough();
     says(&model, "***FIXED_RESPONSE fixed").await;
     let response = answer(&model, [Message::user("***CALL_TOOL fetch")]).await.unwrap();
-    assert_eq!(response.text, "fixed");
+    assert_eq!(response.content.text(), "fixed");
     assert_eq!(response.calls.len(), 1);
 }
 
@@ -109,7 +109,7 @@ async fn tool_results_are_joined_and_go_before_a_fixed_response() {
         tool_result("c", "three"),
     ];
     let response = answer(&model, messages).await.unwrap();
-    assert_eq!(response.text, "one <empty> three");
+    assert_eq!(response.content.text(), "one <empty> three");
     assert_eq!(response.stop, StopReason::EndTurn);
 }
 
@@ -121,7 +121,7 @@ async fn only_the_results_of_the_last_batch_are_joined() {
         asks_for_tools(&["b"]),
         tool_result("b", "new"),
     ];
-    assert_eq!(answer(&passthrough(), messages).await.unwrap().text, "new");
+    assert_eq!(answer(&passthrough(), messages).await.unwrap().content.text(), "new");
 }
 
 #[tokio::test]
@@ -132,8 +132,8 @@ async fn user_messages_at_the_end_are_joined_by_newline() {
         Message::user("one"),
         Message::user("two"),
     ];
-    assert_eq!(answer(&passthrough(), messages).await.unwrap().text, "one\ntwo");
-    assert_eq!(answer(&passthrough(), []).await.unwrap().text, "");
+    assert_eq!(answer(&passthrough(), messages).await.unwrap().content.text(), "one\ntwo");
+    assert_eq!(answer(&passthrough(), []).await.unwrap().content.text(), "");
 }
 
 #[tokio::test]

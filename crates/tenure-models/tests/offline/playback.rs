@@ -40,7 +40,7 @@ async fn an_exhausted_tape_says_its_size_and_the_overage_from_zero() {
 async fn the_first_request_is_the_tape_if_there_is_none() {
     let model = Arc::new(Playback::loading());
     let loaded = answer(&model, conversation()).await.unwrap();
-    assert_eq!(loaded.text, "HISTORY LOADED (5) messages");
+    assert_eq!(loaded.content.text(), "HISTORY LOADED (5) messages");
     assert_eq!(loaded.usage.calls, 1);
     assert_eq!(says(&model, "anything").await, "one");
 }

@@ -35,21 +35,21 @@ pub(crate) async fn answer<M: Model>(
 
 /// The text that `model` answers to a user who says `text`.
 pub(crate) async fn says<M: Model>(model: &Arc<M>, text: &str) -> String {
-    answer(model, [Message::user(text)]).await.unwrap().text
+    answer(model, [Message::user(text)]).await.unwrap().content.into_text()
 }
 
 pub(crate) fn tool_result(id: &str, content: &str) -> Message {
     Message::Tool(ToolResult {
         call_id: id.into(),
         name: "tool".into(),
-        content: content.to_owned(),
+        content: content.into(),
         status: ToolStatus::Ok,
     })
 }
 
 pub(crate) fn asks_for_tools(ids: &[&str]) -> Message {
     Message::Assistant {
-        text: String::new(),
+        content: "".into(),
         calls: ids.iter().map(|id| ToolCall::new(*id, "tool", "{}")).collect(),
     }
 }

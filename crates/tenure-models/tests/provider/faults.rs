@@ -430,7 +430,7 @@ async fn a_frame_that_is_no_json_is_malformed_and_a_comment_is_nothing() {
         end(),
     ];
     let asked = ask("openai", Mode::Streamed, steps).await;
-    assert_eq!(asked.response().text, "h\u{e9}");
+    assert_eq!(asked.response().content.text(), "h\u{e9}");
 }
 
 #[tokio::test]

@@ -170,7 +170,7 @@ async fn a_server_that_a_project_names_is_called_without_the_users_key() {
     own.wire = Some(Wire::OpenAi);
     for (name, entry) in [("generic", entry(&url, Authority::Project)), ("mine", own)] {
         let model = with(name, entry).model(&format!("{name}.model")).unwrap();
-        assert_eq!(ask_with(model, Mode::Streamed, |_| {}).await.response().text, "hi");
+        assert_eq!(ask_with(model, Mode::Streamed, |_| {}).await.response().content.text(), "hi");
     }
     // A key of the project's own goes where the project says.
     let providers = with("generic", entry(&url, Authority::Project));

@@ -118,7 +118,8 @@ async fn an_answer_that_goes_on_may_take_longer_than_one_in_one_piece() {
             steps.extend([chunk(piece), Step::Wait(Duration::from_millis(300))]);
         }
         steps.extend([chunk(last), end()]);
-        let text = ask_within(TALKATIVE, wire, Mode::Streamed, steps).await.response().text;
+        let text =
+            ask_within(TALKATIVE, wire, Mode::Streamed, steps).await.response().content.into_text();
         let thinks = piece.contains("reasoning");
         assert_eq!(text, if thinks { "" } else { "xxxxxxxx" }, "{wire}");
     }))
@@ -140,7 +141,7 @@ async fn who_wants_no_limit_to_silence_gets_none() {
     let server = Server::one(steps).await;
     let spec = "openai.gpt-4o?streaming_timeout=none";
     let model = providers_at(&server.url).model(spec).unwrap();
-    assert_eq!(ask_with(model, Mode::Streamed, |_| {}).await.response().text, "x");
+    assert_eq!(ask_with(model, Mode::Streamed, |_| {}).await.response().content.text(), "x");
     server.stop().await;
 }
 

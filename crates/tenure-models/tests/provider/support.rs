@@ -108,7 +108,7 @@ impl Model for Asking {
         let mut request = request.clone();
         (self.edit)(&mut request);
         let response = self.model.call(&request, cx).await?;
-        let text = response.text.clone();
+        let text = response.content.clone();
         *self.answered.lock().unwrap() = Some(response);
         Ok(ModelResponse::text(text))
     }
@@ -170,14 +170,14 @@ pub(crate) fn conversation(request: &mut ModelRequest) {
         Message::Tool(ToolResult {
             call_id: id.into(),
             name: "weather".into(),
-            content: content.to_owned(),
+            content: content.into(),
             status,
         })
     };
     request.messages = vec![
         Message::user("Is it warm?"),
         Message::Assistant {
-            text: "I will look.".to_owned(),
+            content: "I will look.".into(),
             calls: vec![
                 ToolCall::new("call_1", "weather", r#"{"city":"Paris"}"#),
                 ToolCall::new("call_2", "weather", r#"{"city":"Atlantis"}"#),
@@ -193,7 +193,7 @@ pub(crate) fn result_of(id: &str) -> Message {
     Message::Tool(ToolResult {
         call_id: id.into(),
         name: "weather".into(),
-        content: "21 degrees".to_owned(),
+        content: "21 degrees".into(),
         status: ToolStatus::Ok,
     })
 }

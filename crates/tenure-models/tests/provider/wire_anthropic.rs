@@ -36,7 +36,7 @@ async fn a_conversation_is_sent_as_messages() {
         request.params.extra = Some(Arc::new(json!({ "metadata": { "user_id": "u" } })));
     })
     .await;
-    assert_eq!(asked.response().text, "{\"warm\":true}");
+    assert_eq!(asked.response().content.text(), "{\"warm\":true}");
     let seen = server.only();
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/v1/messages"));
     assert_eq!(seen.header("x-api-key"), Some(KEY));
@@ -81,7 +81,7 @@ async fn a_streamed_answer_comes_piece_by_piece_with_its_usage_and_its_cost() {
     let asked = ask("anthropic", Mode::Streamed, events(&HELLO)).await;
     assert_eq!(asked.deltas, ["Hel", "lo"]);
     let response = asked.response();
-    assert_eq!((response.text.as_str(), response.stop), ("Hello", StopReason::EndTurn));
+    assert_eq!((response.content.text(), response.stop), ("Hello", StopReason::EndTurn));
     // 600 at 3, 400 at 0.3 and 10 at 15 dollars a million.
     let cost = Cost::from_nano_usd(2_070_000);
     assert_eq!(response.usage, Usage { cached: 400, cost, ..Usage::new(1_000, 10) });
@@ -110,10 +110,10 @@ async fn thoughts_before_a_call_go_back_with_it() {
     let model = providers_at(&server.url).model(spec).unwrap();
     let first = ask_with(model.clone(), Mode::Streamed, |_| {}).await.response();
     assert_eq!(first.stop, StopReason::ToolUse);
-    assert_eq!(first.text, "");
+    assert_eq!(first.content.text(), "");
     let (id, arguments) = (&*first.calls[0].id, first.calls[0].arguments.as_str());
     assert_eq!((id, arguments), ("t1", "{\"city\":\"Rome\"}"));
-    let call = Message::Assistant { text: first.text, calls: first.calls };
+    let call = Message::Assistant { content: first.content, calls: first.calls };
     ask_with(model, Mode::Streamed, move |request| {
         request.messages = vec![Message::user("hi"), call.clone(), result_of("t1")].into();
     })
@@ -163,7 +163,7 @@ async fn calls_in_one_piece_are_understood() {
     )
     .await;
     let response = asked.response();
-    assert_eq!(response.text, "Looking.");
+    assert_eq!(response.content.text(), "Looking.");
     assert_eq!(response.calls, [ToolCall::new("t1", "weather", "{\"city\":\"Rome\"}")]);
 }
 

@@ -53,7 +53,7 @@ async fn a_conversation_is_sent_as_contents() {
                 Some(Arc::new(json!({ "safetySettings": [], "generationConfig": { "seed": 7 } })));
         })
         .await;
-        assert_eq!(asked.response().text, "{\"warm\":true}");
+        assert_eq!(asked.response().content.text(), "{\"warm\":true}");
     }
     let seen = server.seen();
     let paths: Vec<&str> = seen.iter().map(|seen| seen.path.as_str()).collect();
@@ -144,7 +144,7 @@ async fn an_older_model_is_asked_for_json_in_words_if_it_has_tools() {
         request.params.output_schema = Some(Arc::new(schema()));
     })
     .await;
-    assert_eq!(asked.response().text, "{\"warm\":true}");
+    assert_eq!(asked.response().content.text(), "{\"warm\":true}");
     let body = server.only().body;
     let config = json!({ "thinkingConfig": { "thinkingBudget": 1024 } });
     assert_eq!(body["generationConfig"], config);
@@ -167,7 +167,7 @@ async fn an_answer_comes_with_its_usage_and_its_cost_whether_somebody_reads_alon
                 assert_eq!(asked.deltas, deltas);
             }
             let response = asked.response();
-            assert_eq!((response.text.as_str(), response.stop), ("Hello", StopReason::EndTurn));
+            assert_eq!((response.content.text(), response.stop), ("Hello", StopReason::EndTurn));
             // 600 at 2, 400 at 0.2 and 10 at 12 dollars a million.
             let cost = Cost::from_nano_usd(1_400_000);
             let usage = Usage { cached: 400, reasoning: 4, cost, ..Usage::new(1_000, 10) };
@@ -207,7 +207,7 @@ async fn calls_without_ids_get_them_and_their_signature_goes_back_to_the_same_mo
     assert_eq!(ids.len(), 6, "no id comes twice in a conversation: {ids:?}");
     let results = first.iter().map(|call| result_of(&call.id)).collect::<Vec<_>>();
     let mut history =
-        vec![Message::user("hi"), Message::Assistant { text: String::new(), calls: first }];
+        vec![Message::user("hi"), Message::Assistant { content: "".into(), calls: first }];
     history.extend(results);
     for spec in ["google.gemini-3-pro-preview", "google.gemini-4-argon", "google.gemini-2.5-pro"] {
         let (model, history) = (providers_at(&server.url).model(spec).unwrap(), history.clone());
@@ -240,7 +240,7 @@ async fn an_id_that_gemini_gave_goes_back_with_the_call_and_its_result() {
     assert_eq!((&*first.calls[0].id, first.calls[0].arguments.as_str()), ("f1", "{}"));
     let history = vec![
         Message::user("hi"),
-        Message::Assistant { text: String::new(), calls: first.calls.clone() },
+        Message::Assistant { content: "".into(), calls: first.calls.clone() },
         result_of("f1"),
     ];
     ask_with(model_of(&server, "google"), Mode::Whole, move |request| {
@@ -291,7 +291,7 @@ async fn each_reason_to_stop_is_understood() {
             "usageMetadata": { "promptTokenCount": 9 },
         });
         let response = ask("google", mode, both(mode, &blocked)).await.response();
-        assert_eq!((response.text.as_str(), response.stop), ("", StopReason::Refused));
+        assert_eq!((response.content.text(), response.stop), ("", StopReason::Refused));
         assert_eq!(response.usage.input, 9);
     }
 }
@@ -341,11 +341,11 @@ async fn an_answer_that_has_said_why_it_ends_is_not_waited_for_and_not_cut_short
     let piece = |frame: &str| chunk(&format!("data: {}\n\n", frame.replace('\n', " ")));
     // A connection that stays open behind the end does no harm.
     let steps = vec![head("text/event-stream"), piece(HELLO[0]), piece(HELLO[1]), Step::Hang];
-    assert_eq!(ask("google", Mode::Streamed, steps).await.response().text, "Hello");
+    assert_eq!(ask("google", Mode::Streamed, steps).await.response().content.text(), "Hello");
     // Some models give the same reason with every piece.
     let early = HELLO[0].replace("]}}]", "]},\"finishReason\":\"STOP\"}]");
     let response = ask("google", Mode::Streamed, events(&[&early, HELLO[1]])).await.response();
-    assert_eq!(response.text, "Hello");
+    assert_eq!(response.content.text(), "Hello");
 }
 
 #[tokio::test]

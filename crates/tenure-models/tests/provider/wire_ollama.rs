@@ -32,7 +32,7 @@ async fn a_conversation_is_sent_as_chat() {
     })
     .await;
     let response = asked.response();
-    assert_eq!(response.text, "{\"warm\":true}");
+    assert_eq!(response.content.text(), "{\"warm\":true}");
     // A model on this machine costs nothing.
     assert_eq!(response.usage, Usage::new(26, 10));
     let seen = server.only();
@@ -68,7 +68,7 @@ async fn a_streamed_answer_comes_line_by_line() {
     let asked = ask("ollama", Mode::Streamed, lines(&HELLO)).await;
     assert_eq!(asked.deltas, ["Hel", "lo"]);
     let response = asked.response();
-    assert_eq!((response.text.as_str(), response.stop), ("Hello", StopReason::EndTurn));
+    assert_eq!((response.content.text(), response.stop), ("Hello", StopReason::EndTurn));
     assert_eq!(response.usage, Usage::new(26, 10));
 }
 

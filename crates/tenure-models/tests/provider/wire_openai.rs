@@ -37,7 +37,7 @@ async fn a_conversation_is_sent_as_chat_completions() {
         request.params.extra = Some(Arc::new(json!({ "seed": 7, "metadata": { "a": "b" } })));
     })
     .await;
-    assert_eq!(asked.response().text, "yes");
+    assert_eq!(asked.response().content.text(), "yes");
     let seen = server.only();
     assert_eq!((seen.method.as_str(), seen.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(seen.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
@@ -82,7 +82,7 @@ async fn a_streamed_answer_comes_piece_by_piece_with_its_usage_and_its_cost() {
     let asked = ask_with(model_of(&server, "openai"), Mode::Streamed, |_| {}).await;
     assert_eq!(asked.deltas, ["Hel", "lo"]);
     let response = asked.response();
-    assert_eq!((response.text.as_str(), response.stop), ("Hello", StopReason::EndTurn));
+    assert_eq!((response.content.text(), response.stop), ("Hello", StopReason::EndTurn));
     assert_eq!(response.usage, usage_of_hello());
     let body = server.only().body;
     assert_eq!(body["stream"], true);
@@ -165,7 +165,7 @@ async fn a_schema_is_sent_and_what_does_not_fit_json_is_refused() {
     };
     for _ in 0..2 {
         let asked = ask_with(model_of(&server, "openai"), Mode::Whole, with_schema).await;
-        assert_eq!(asked.response().text, "{\"warm\":true}");
+        assert_eq!(asked.response().content.text(), "{\"warm\":true}");
     }
     let asked = ask_with(model_of(&server, "openai"), Mode::Whole, with_schema).await;
     assert_eq!(asked.kind(), tenure_core::model::ModelErrorKind::Malformed);
@@ -222,7 +222,7 @@ async fn thoughts_before_a_call_go_back_with_it_to_the_same_provider_only() {
     let first = ask_with(model_of(&server, "openai"), Mode::Streamed, |_| {}).await.response();
     let history = vec![
         Message::user("hi"),
-        Message::Assistant { text: first.text, calls: first.calls },
+        Message::Assistant { content: first.content, calls: first.calls },
         crate::provider::support::result_of("a"),
     ];
     let again = history.clone();
@@ -251,7 +251,7 @@ async fn a_server_that_does_not_stream_is_understood_all_the_same() {
     });
     let asked = ask("openai", Mode::Streamed, answer(&body)).await;
     assert_eq!(asked.deltas, ["all at once"]);
-    assert_eq!(asked.response().text, "all at once");
+    assert_eq!(asked.response().content.text(), "all at once");
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn a_refusal_is_no_answer() {
         "choices": [{ "message": { "content": null, "refusal": "I will not." }, "finish_reason": "stop" }],
     });
     let response = ask("openai", Mode::Whole, answer(&body)).await.response();
-    assert_eq!((response.text.as_str(), response.stop), ("I will not.", StopReason::Refused));
+    assert_eq!((response.content.text(), response.stop), ("I will not.", StopReason::Refused));
 }
 
 #[tokio::test]

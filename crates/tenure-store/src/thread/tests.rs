@@ -27,7 +27,7 @@ async fn a_conversation_comes_back_as_it_was() {
     let (folder, store) = new_store();
     let mut history = numbered(3);
     let calls = vec![ToolCall::new("c1", "look", r#"{"a":1}"#)];
-    history.push(Message::Assistant { text: String::new(), calls });
+    history.push(Message::Assistant { content: "".into(), calls });
     history.push(Message::system("{\"$messages\":\"not a reference\"}"));
     let run = RunId::unique();
     let threads = store.threads().in_run(run).for_user("ada");

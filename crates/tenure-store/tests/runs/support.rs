@@ -81,7 +81,7 @@ impl AgentLifecycle for Hooks {
                 Ok(7)
             })
             .await?;
-        input.text.push_str(&format!(" {n}"));
+        input.content.push(format!(" {n}"));
         Ok(Flow::Continue)
     }
 
@@ -110,8 +110,8 @@ impl AgentLifecycle for Hooks {
                 Ok(1)
             })
             .await?;
-        if let Some(output) = end.output_mut() {
-            output.push('!');
+        if let Some(output) = end.content_mut() {
+            output.push("!");
         }
         Ok(After::Done)
     }

@@ -35,7 +35,7 @@ use tenure_models::Scripted;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let polite = hook::before_agent(|_cx, input| {
-///     input.text.push_str(", please");
+///     input.content.push(", please");
 ///     Box::pin(async { Ok(Flow::Continue) })
 /// });
 /// let run = HookHarness::new(polite).before_agent("a coffee").await;

@@ -14,7 +14,7 @@ use tenure_testkit::{Fault, FaultPlan, FaultyHook, HookHarness, assert_paired};
 #[tokio::test]
 async fn before_agent_changes_what_the_model_sees() {
     let harness = HookHarness::new(hook::before_agent(|_cx, input| {
-        input.text.push('!');
+        input.content.push("!");
         Box::pin(async { Ok(Flow::Continue) })
     }));
     let run = harness.before_agent("hello").await;
@@ -29,9 +29,8 @@ async fn before_agent_changes_what_the_model_sees() {
 
 #[tokio::test]
 async fn before_agent_may_finish_before_the_model_is_asked() {
-    let hook = hook::before_agent(|_cx, _input| {
-        Box::pin(async { Ok(Flow::Finish("no need".to_owned())) })
-    });
+    let hook =
+        hook::before_agent(|_cx, _input| Box::pin(async { Ok(Flow::Finish("no need".into())) }));
     let run = HookHarness::new(hook).before_agent("hello").await;
     assert_eq!((run.input(), run.requests.len(), run.output()), (None, 0, "no need"));
 }
@@ -64,7 +63,7 @@ async fn before_model_and_wrap_model_call_see_the_request() {
 async fn after_model_decides_about_the_response() {
     let hook = || {
         hook::after_model(|_cx, response| {
-            let action = match response.text.as_str() {
+            let action = match response.content.text() {
                 "bad" => HookAction::Reject("not that".to_owned()),
                 "end" => HookAction::JumpTo(JumpTarget::End),
                 _ => HookAction::Continue,
@@ -105,8 +104,8 @@ async fn wrap_tool_call_stands_around_the_tool() {
 #[tokio::test]
 async fn after_agent_sees_the_end_and_may_change_the_answer() {
     let hook = hook::after_agent(|_cx, end| {
-        if let Some(output) = end.output_mut() {
-            output.push_str(" and checked");
+        if let Some(output) = end.content_mut() {
+            output.push(" and checked");
         }
         Box::pin(async { Ok(After::Done) })
     });

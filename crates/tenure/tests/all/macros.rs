@@ -344,8 +344,8 @@ async fn answer(tool: &str, arguments: &Value) -> Result<String, String> {
 
     let result = result.try_recv().expect("the model was told");
     match result.status {
-        ToolStatus::Ok => Ok(result.content),
-        ToolStatus::Error => Err(result.content),
+        ToolStatus::Ok => Ok(result.content.into_text()),
+        ToolStatus::Error => Err(result.content.into_text()),
         other => panic!("neither an answer nor an error: {other:?}"),
     }
 }

@@ -63,7 +63,7 @@ fn message(item: &Value, messages: &mut Vec<Message>) -> Result<(), String> {
                 messages.push(Message::Tool(ToolResult {
                     call_id: id.into(),
                     name,
-                    content,
+                    content: content.into(),
                     status,
                 }));
             }
@@ -81,7 +81,7 @@ fn message(item: &Value, messages: &mut Vec<Message>) -> Result<(), String> {
                 let arguments = arguments.map_or_else(|| "{}".to_owned(), Value::to_string);
                 calls.push(ToolCall::new(id, name, arguments));
             }
-            messages.push(Message::Assistant { text, calls });
+            messages.push(Message::Assistant { content: text.into(), calls });
         }
         other => return Err(format!("its role is `{other}`, but must be user or assistant")),
     }

@@ -99,7 +99,9 @@ fn part(
             let said = step.and_then(|entry| response(&entry.data));
             let mut text = format!("**{}** says{ended}:\n\n", inline(&item.agent));
             match said {
-                Some(said) if !said.text.is_empty() => text.push_str(&quoted(&said.text)),
+                Some(said) if !said.content.text().is_empty() => {
+                    text.push_str(&quoted(said.content.text()))
+                }
                 Some(said) if said.calls.is_empty() => text.push_str("> (nothing)\n"),
                 _ => text = format!("**{}** calls{ended}:\n", inline(&item.agent)),
             }

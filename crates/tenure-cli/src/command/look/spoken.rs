@@ -187,7 +187,7 @@ fn failed(item: &mut Item, value: &Value) {
 fn of_model(said: &ModelResponse) -> String {
     let usage = format!("{} in, {} out", count(said.usage.input), count(said.usage.output));
     let calls: Vec<&str> = said.calls.iter().map(|call| &*call.name).collect();
-    let text = short(&Value::from(said.text.as_str()));
+    let text = short(&Value::from(said.content.text()));
     let what = match (calls.is_empty(), text.is_empty()) {
         (true, true) => "says nothing".to_owned(),
         (true, false) => format!("\"{text}\""),

@@ -69,8 +69,8 @@ impl Model for Passthrough {
     ) -> Result<ModelResponse, ModelError> {
         sleep(ms(100)).await;
         Ok(match request.messages.last() {
-            Some(Message::User { text }) if self.calls_child => {
-                let arguments = serde_json::json!({ "message": text }).to_string();
+            Some(Message::User { content }) if self.calls_child => {
+                let arguments = serde_json::json!({ "message": content }).to_string();
                 ModelResponse::calls([ToolCall::new("c1", "agent__child", arguments)])
             }
             last => ModelResponse::text(last.map(Message::text).unwrap_or_default()),

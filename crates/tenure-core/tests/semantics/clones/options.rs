@@ -61,7 +61,7 @@ async fn a_child_over_its_limit_is_a_tool_error_and_the_parent_goes_on() {
     assert_eq!((report.output(), begun.elapsed()), ("done", secs(2)));
     let result = &results(report.history())[0];
     assert_eq!(result.status, ToolStatus::Error);
-    assert!(result.content.contains("within its limit"), "{}", result.content);
+    assert!(result.content.text().contains("within its limit"), "{}", result.content);
     let lines = log.take();
     let ends = &lines[lines.len() - 2..];
     assert_eq!(ends, ["C.after_agent(timed_out)", "C.on_shutdown(completed)"]);
@@ -109,7 +109,7 @@ async fn a_clone_that_cannot_start_is_a_tool_error() {
     let report = parent.run("go").await.unwrap();
     let result = &results(report.history())[0];
     assert_eq!((report.output(), result.status), ("done", ToolStatus::Error));
-    assert!(result.content.starts_with("Spawn failed: "), "{}", result.content);
+    assert!(result.content.text().starts_with("Spawn failed: "), "{}", result.content);
     assert_eq!(log.take(), ["C.on_shutdown(startup_failed)"], "rolled back, once");
 }
 
@@ -121,7 +121,7 @@ async fn a_childs_failure_is_a_tool_error_even_if_it_is_fatal_to_the_child() {
         let report = parent.run("go").await.unwrap();
         let result = &results(report.history())[0];
         assert_eq!((report.output(), result.status), ("done", ToolStatus::Error));
-        assert!(result.content.starts_with("Error: "), "{}", result.content);
+        assert!(result.content.text().starts_with("Error: "), "{}", result.content);
     }
 }
 
@@ -136,7 +136,7 @@ async fn wrong_arguments_of_a_child_are_a_tool_error_and_nothing_is_spawned() {
         let report = parent.run("go").await.unwrap();
         let result = &results(report.history())[0];
         assert_eq!(result.status, ToolStatus::Error);
-        assert!(result.content.contains("`message`"), "{}", result.content);
+        assert!(result.content.text().contains("`message`"), "{}", result.content);
     }
     assert_eq!(log.take(), Vec::<String>::new());
 }
@@ -275,7 +275,7 @@ async fn an_argument_for_the_state_is_there_when_the_clone_starts_and_is_not_tol
     let seen = log.clone();
     let child = child(script([]))
         .with_lifecycle(hook::before_agent(move |cx, input| {
-            seen.add(format!("{} {:?}", input.text, cx.state("_mode")));
+            seen.add(format!("{} {:?}", input.content.text(), cx.state("_mode")));
             Box::pin(async { Ok(Flow::Continue) })
         }))
         .blueprint()

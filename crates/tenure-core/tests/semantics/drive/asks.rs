@@ -62,7 +62,7 @@ async fn an_asker_answers_in_process() {
         .await;
         let report = agent.run("go").await.unwrap();
         let result = &results(report.history())[0];
-        assert_eq!((&*result.content, result.status), (content, status));
+        assert_eq!((result.content.text(), result.status), (content, status));
         assert!(agent.pending_asks().is_empty());
     }
 }
@@ -94,7 +94,10 @@ async fn a_question_that_expires_counts_as_rejected() {
     let report = agent.run("go").await.unwrap();
     assert_eq!(begun.elapsed(), secs(5));
     let result = &results(report.history())[0];
-    assert_eq!((&*result.content, result.status), ("nobody answered in time", ToolStatus::Denied));
+    assert_eq!(
+        (result.content.text(), result.status),
+        ("nobody answered in time", ToolStatus::Denied)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -412,7 +415,7 @@ async fn an_answer_that_does_not_fit_is_refused_and_the_question_stays_open() {
         let fits = Answer::Respond(r#"{"city": "Bern"}"#.to_owned());
         assert_eq!(agent.answer(&id, fits), Answered::Accepted);
     });
-    assert_eq!(&*results(result.unwrap().history())[0].content, r#"{"city": "Bern"}"#);
+    assert_eq!(results(result.unwrap().history())[0].content.text(), r#"{"city": "Bern"}"#);
 }
 
 #[tokio::test(start_paused = true)]

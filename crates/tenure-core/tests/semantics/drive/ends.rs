@@ -20,7 +20,7 @@ fn continues(log: &Log) -> impl AgentLifecycle + use<> {
             log.add(format!("continues.begins({})", end.outcome()));
             sleep(ms(10)).await;
             log.add("continues.ends");
-            Ok(After::Continue("go on".to_owned()))
+            Ok(After::Continue("go on".into()))
         })
     })
 }

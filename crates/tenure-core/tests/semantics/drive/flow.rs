@@ -161,7 +161,7 @@ async fn before_model_may_finish_the_turn_and_keep_its_edit() {
         hook::before_model(|_, request| {
             request.messages.edit().insert(0, Message::system("summary"));
             request.persist();
-            Box::pin(async { Ok(Flow::Finish("from the cache".to_owned())) })
+            Box::pin(async { Ok(Flow::Finish("from the cache".into())) })
         }),
     ))
     .await;
@@ -210,7 +210,7 @@ async fn g8_an_edit_that_breaks_the_history_is_refused() {
             request.messages.edit().insert(
                 0,
                 Message::Assistant {
-                    text: String::new(),
+                    content: "".into(),
                     calls: vec![ToolCall::new("lost", "act", "{}")],
                 },
             );
@@ -236,7 +236,7 @@ async fn an_end_may_go_on_once_and_then_ends_for_good() {
             .with_lifecycle(probe_at("outer", &log, Point::AfterAgent))
             .with_lifecycle(hook::after_agent(move |_, end| {
                 reviewer_log.add(format!("reviewer:{}", end.output().unwrap_or_default()));
-                Box::pin(async { Ok(After::Continue("check that again".to_owned())) })
+                Box::pin(async { Ok(After::Continue("check that again".into())) })
             }))
             .with_lifecycle(probe_at("inner", &log, Point::AfterAgent)),
     )
@@ -257,9 +257,9 @@ async fn an_end_may_not_go_on_with_a_turn_that_failed_nor_change_its_output() {
         Agent::builder("agent")
             .model(script([Reply::Fail(ModelErrorKind::Other), say("second")]))
             .with_lifecycle(hook::after_agent(|_, end| {
-                assert!(end.output_mut().is_none() && end.output().is_none());
+                assert!(end.content_mut().is_none() && end.output().is_none());
                 assert!(end.error().is_some());
-                Box::pin(async { Ok(After::Continue("go on".to_owned())) })
+                Box::pin(async { Ok(After::Continue("go on".into())) })
             })),
     )
     .await;

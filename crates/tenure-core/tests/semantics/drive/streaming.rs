@@ -87,7 +87,7 @@ async fn text_that_an_end_may_change_is_held_back_until_it_has_seen_all_of_it() 
     let model = script([PIECES, say("better")]);
     let agent =
         started(Agent::builder("agent").model(model).with_lifecycle(hook::after_agent(|_, _| {
-            Box::pin(async { Ok(After::Continue("again".to_owned())) })
+            Box::pin(async { Ok(After::Continue("again".into())) })
         })))
         .await;
     assert_eq!(read(&agent).await, (vec!["better".to_owned()], Ok("better".to_owned())));
@@ -100,18 +100,18 @@ async fn what_a_begin_finishes_with_is_streamed_once_and_as_the_ends_leave_it() 
             let mut builder = Agent::builder("agent").model(script([]));
             builder = if point == Point::BeforeAgent {
                 builder.with_lifecycle(hook::before_agent(|_, _| {
-                    Box::pin(async { Ok(Flow::Finish("the secret".to_owned())) })
+                    Box::pin(async { Ok(Flow::Finish("the secret".into())) })
                 }))
             } else {
                 builder.with_lifecycle(hook::before_model(|_, _| {
-                    Box::pin(async { Ok(Flow::Finish("the secret".to_owned())) })
+                    Box::pin(async { Ok(Flow::Finish("the secret".into())) })
                 }))
             };
             if redacts {
                 let redactor = hook::after_agent(|_, end| {
                     Box::pin(async move {
-                        if let Some(output) = end.output_mut() {
-                            *output = "redacted".to_owned();
+                        if let Some(output) = end.content_mut() {
+                            *output = "redacted".into();
                         }
                         Ok(After::Done)
                     })
@@ -159,7 +159,7 @@ async fn text_beside_tool_calls_is_streamed_too() {
         Box::pin(async move {
             let mut response = next.call(request).await?;
             if !response.calls.is_empty() {
-                response.text = "let me look. ".to_owned();
+                response.content = "let me look. ".into();
             }
             Ok(response)
         })

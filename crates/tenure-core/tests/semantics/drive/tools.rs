@@ -70,7 +70,7 @@ async fn wrong_arguments_and_unknown_tools_are_results_for_the_model() {
         let report = agent.run("go").await.unwrap();
         let result = &results(report.history())[0];
         assert_eq!(result.status, ToolStatus::Error);
-        assert!(result.content.contains(expected), "{}", result.content);
+        assert!(result.content.text().contains(expected), "{}", result.content);
         assert_eq!((count.get(), model.calls(), report.output()), (0, 2, "I see"));
     }
     let agent = started(
@@ -97,7 +97,7 @@ async fn a_tools_limit_is_a_result_for_the_model() {
         assert_eq!(begun.elapsed(), ms(20));
         let result = &results(report.history())[0];
         assert_eq!(result.status, ToolStatus::Error);
-        assert!(result.content.contains("20ms"), "{}", result.content);
+        assert!(result.content.text().contains("20ms"), "{}", result.content);
     }
 }
 
@@ -149,7 +149,7 @@ async fn a_tool_sees_its_batch_and_a_wrap_may_change_arguments_and_result() {
             assert_eq!(cx.tool().map(|spec| &*spec.name), Some("echo"));
             request.arguments["seen"] = json!(cx.call_id());
             let mut output = next.call(request).await?;
-            output.content.push('!');
+            output.content.push("!");
             Ok(output)
         })
     });

@@ -250,7 +250,7 @@ pub(crate) fn results(history: &History) -> Vec<ToolResult> {
 
 /// The contents of the tool results, in order.
 pub(crate) fn contents(history: &History) -> Vec<String> {
-    results(history).into_iter().map(|result| result.content).collect()
+    results(history).into_iter().map(|result| result.content.into_text()).collect()
 }
 
 /// G8: every call of the agent's committed history has exactly one result.

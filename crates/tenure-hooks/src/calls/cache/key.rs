@@ -6,6 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use tenure_core::content::Content;
 use tenure_core::message::Message;
 use tenure_core::model::{ModelParams, ModelRequest};
 use tenure_core::tool::ToolSpec;
@@ -90,10 +91,10 @@ fn with_messages(mut key: Key, request: &ModelRequest) -> String {
     key.number(request.messages.len());
     for message in request.messages.iter() {
         match message {
-            Message::System { text } => key.texts(&["system", text]),
-            Message::User { text } => key.texts(&["user", text]),
-            Message::Assistant { text, calls } => {
-                key.texts(&["assistant", text]);
+            Message::System { content } => key.said("system", content),
+            Message::User { content } => key.said("user", content),
+            Message::Assistant { content, calls } => {
+                key.said("assistant", content);
                 key.number(calls.len());
                 for call in calls {
                     let next = ids.len();
@@ -106,7 +107,7 @@ fn with_messages(mut key: Key, request: &ModelRequest) -> String {
             Message::Tool(result) => {
                 key.text("tool");
                 key.number(ids.get(&*result.call_id).copied().unwrap_or(usize::MAX));
-                key.texts(&[&result.name, &result.content]);
+                key.said(&result.name, &result.content);
                 key.serialised(&result.status);
             }
             other => key.serialised(other),
@@ -137,6 +138,14 @@ impl Key {
     fn optional(&mut self, text: Option<&str>) {
         self.number(usize::from(text.is_some()));
         self.text(text.unwrap_or_default());
+    }
+
+    /// What was said, by whom. Parts that are no text count with what is known of them.
+    fn said(&mut self, by: &str, content: &Content) {
+        self.texts(&[by, content.text()]);
+        if !content.is_text() {
+            self.serialised(content);
+        }
     }
 
     fn serialised(&mut self, it: &impl Serialize) {
@@ -194,11 +203,11 @@ mod tests {
         let call = ToolCall::new(id, "clock", "{}");
         ModelRequest::new(vec![
             Message::user("when?"),
-            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::Assistant { content: "".into(), calls: vec![call] },
             Message::Tool(ToolResult {
                 call_id: result_of.into(),
                 name: "clock".into(),
-                content: content.to_owned(),
+                content: content.into(),
                 status: ToolStatus::Ok,
             }),
         ])

@@ -36,7 +36,7 @@ async fn only_what_is_new_is_counted() {
 async fn instruction_calls_and_tools_are_part_of_a_request() {
     let (counter, asked) = counting();
     let calls = vec![ToolCall::new("1", "look up", "{ \"a\": 1 }")];
-    let mut request = ModelRequest::new(vec![Message::Assistant { text: "so".into(), calls }]);
+    let mut request = ModelRequest::new(vec![Message::Assistant { content: "so".into(), calls }]);
     let counted = counter.request(&request).await;
     let of_message = PER_MESSAGE + 1 + PER_CALL + 2 + 4;
     assert_eq!(counted, Counted { fixed: ANSWER, messages: vec![of_message] });

@@ -32,7 +32,7 @@ pub(super) async fn cut_results(
         was_cut[at] = true;
         let target = counts[at].saturating_sub(excess).max(SMALL / 2);
         if let Message::Tool(result) = &mut messages[at] {
-            result.content = shortened(counter, &result.content, target).await;
+            result.content = shortened(counter, result.content.text(), target).await.into();
         }
         counts[at] = counter.message(&messages[at]).await;
     }

@@ -320,9 +320,14 @@ impl AgentLifecycle for Audited {
         let result = next.call(request).await;
         let attempts = next.runs();
         let ended = match &result {
-            Ok(ToolOutput { content, status }) => {
+            Ok(ToolOutput { content, status, .. }) => {
                 let status = status_name(*status);
-                Some(Ended { status, result: Some(content.clone()), attempts, usage: None })
+                Some(Ended {
+                    status,
+                    result: Some(content.text().to_owned()),
+                    attempts,
+                    usage: None,
+                })
             }
             Err(error) => Ended::failed(error, attempts),
         };
@@ -374,7 +379,12 @@ impl AgentLifecycle for Audited {
         let ended = match &result {
             Ok(response) => {
                 let usage = serde_json::to_value(response.usage).ok();
-                Some(Ended { status: "ok", result: Some(response.text.clone()), attempts, usage })
+                Some(Ended {
+                    status: "ok",
+                    result: Some(response.content.text().to_owned()),
+                    attempts,
+                    usage,
+                })
             }
             Err(error) => Ended::failed(error, attempts),
         };

@@ -326,7 +326,7 @@ impl AgentLifecycle for Guard {
         kept.write(&cx)?;
         match denial {
             None => Ok(Flow::Continue),
-            Some(why) if self.0.ends => Ok(Flow::Finish(self.0.text.clone().unwrap_or(why))),
+            Some(why) if self.0.ends => Ok(Flow::Finish(self.0.text.clone().unwrap_or(why).into())),
             Some(why) => Err(Error::denied(why).into()),
         }
     }

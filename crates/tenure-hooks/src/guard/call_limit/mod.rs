@@ -157,7 +157,7 @@ impl Limited {
         match self.0.at_limit {
             AtLimit::Error => Err(Error::denied(why).into()),
             AtLimit::End | AtLimit::Continue => {
-                Ok(Flow::Finish(self.0.text.clone().unwrap_or(why)))
+                Ok(Flow::Finish(self.0.text.clone().unwrap_or(why).into()))
             }
         }
     }

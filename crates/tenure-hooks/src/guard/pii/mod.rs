@@ -17,6 +17,7 @@ mod trace;
 pub use detector::{Detector, Strategy};
 pub(super) use options::PiiOptions;
 
+use super::refuse_unread;
 use crate::words::fits;
 use scan::{Blocked, Counts, Custom, Rule, Scanner, Source};
 use serde_json::json;
@@ -266,7 +267,7 @@ impl Guard {
 
     /// What has to change of an answer.
     fn cleaned(&self, response: &ModelResponse, counts: &mut Counts) -> Result<Cleaned, Blocked> {
-        let text = self.scanner.clean(&response.text, counts)?;
+        let text = self.scanner.clean(response.content.text(), counts)?;
         let mut calls = Vec::new();
         for (at, call) in response.calls.iter().enumerate() {
             if !self.excepts(&call.name)
@@ -296,9 +297,10 @@ impl Guard {
 impl AgentLifecycle for Guard {
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
         let mut counts = Counts::new();
-        for text in input.earlier.iter_mut().chain([&mut input.text]) {
-            match self.scanner.clean(text, &mut counts) {
-                Ok(Some(clean)) => *text = clean,
+        for content in input.earlier.iter_mut().chain([&mut input.content]) {
+            refuse_unread(content)?;
+            match self.scanner.clean(content.text(), &mut counts) {
+                Ok(Some(clean)) => content.set_text(clean),
                 Ok(None) => {}
                 Err(blocked) => {
                     return Err(Error::denied(self.refuse(&cx, "the input", blocked)).into());
@@ -314,6 +316,9 @@ impl AgentLifecycle for Guard {
         cx: TurnCx<'_>,
         response: &ModelResponse,
     ) -> Result<HookAction, HookError> {
+        if let Err(unread) = refuse_unread(&response.content) {
+            return Ok(HookAction::Reject(unread.to_string()));
+        }
         let mut counts = Counts::new();
         let (text, calls) = match self.cleaned(response, &mut counts) {
             Ok(cleaned) => cleaned,
@@ -327,7 +332,7 @@ impl AgentLifecycle for Guard {
         }
         let mut response = response.clone();
         if let Some(text) = text {
-            response.text = text;
+            response.content.set_text(text);
         }
         for (at, clean) in calls {
             response.calls[at].arguments = clean;
@@ -356,8 +361,14 @@ impl AgentLifecycle for Guard {
         let mut output = next.call(request).await?;
         if self.options.tool_results {
             counts.clear();
-            match self.scanner.clean(&output.content, &mut counts) {
-                Ok(Some(clean)) => output.content = clean,
+            if let Err(unread) = refuse_unread(&output.content) {
+                return Ok(ToolOutput::denied(format!("{unread}; the tool has run")));
+            }
+            match self.scanner.clean(output.content.text(), &mut counts) {
+                Ok(Some(clean)) => {
+                    output.content.set_text(clean);
+                    output.structured = None;
+                }
                 Ok(None) => {}
                 Err(blocked) => {
                     let why = self.refuse(&cx, "the result", blocked);

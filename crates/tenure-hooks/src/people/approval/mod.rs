@@ -419,7 +419,7 @@ impl AgentLifecycle for Asks {
                 request.arguments = arguments;
                 let mut output = next.call(request).await?;
                 if self.0.edit_notice {
-                    output.content.push_str(&notice);
+                    output.content.push(&*notice);
                 }
                 Ok(output)
             }

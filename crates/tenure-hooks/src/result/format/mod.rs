@@ -130,8 +130,8 @@ impl AgentLifecycle for Forming {
     async fn after_agent(&self, cx: TurnCx<'_>, end: &mut TurnEnd<'_>) -> Result<After, HookError> {
         if let Some(answer) = end.output() {
             let formed = self.0.formed(cx, end, answer)?;
-            if let Some(output) = end.output_mut() {
-                *output = formed;
+            if let Some(output) = end.content_mut() {
+                output.set_text(formed);
             }
         }
         Ok(After::Done)

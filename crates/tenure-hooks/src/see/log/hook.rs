@@ -130,7 +130,7 @@ impl AgentLifecycle for Write {
         let level = if is_ok { Level::Info } else { Level::Warn };
         let told = |output: &ToolOutput| {
             let most = self.content?;
-            Some((most, clean(&cx, &output.content).into_owned()))
+            Some((most, clean(&cx, output.content.text()).into_owned()))
         };
         let ended = match &result {
             Ok(output) => Ok((status(output.status), told(output))),

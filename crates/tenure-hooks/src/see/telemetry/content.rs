@@ -39,7 +39,7 @@ pub(super) fn input(messages: &Messages, clean: &Clean<'_>) -> String {
 
 /// What a model said.
 pub(super) fn output(response: &ModelResponse, clean: &Clean<'_>) -> String {
-    let (mut message, _) = said("assistant", &response.text, &response.calls, clean);
+    let (mut message, _) = said("assistant", response.content.text(), &response.calls, clean);
     message["finish_reason"] = finish_reason(response.stop).into();
     json!([message]).to_string()
 }
@@ -58,11 +58,11 @@ pub(super) fn instruction(text: &str, clean: &Clean<'_>) -> String {
 
 fn one(message: &Message, clean: &Clean<'_>) -> (Value, usize) {
     match message {
-        Message::System { text } => said("system", text, &[], clean),
-        Message::User { text } => said("user", text, &[], clean),
-        Message::Assistant { text, calls } => said("assistant", text, calls, clean),
+        Message::System { content } => said("system", content.text(), &[], clean),
+        Message::User { content } => said("user", content.text(), &[], clean),
+        Message::Assistant { content, calls } => said("assistant", content.text(), calls, clean),
         Message::Tool(result) => {
-            let response = clean.text(&result.content);
+            let response = clean.text(result.content.text());
             let size = response.len();
             let part =
                 json!({ "type": "tool_call_response", "id": result.call_id, "response": response });

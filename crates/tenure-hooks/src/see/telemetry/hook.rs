@@ -173,7 +173,7 @@ impl AgentLifecycle for Watch {
         match &result {
             Ok(output) => {
                 let told = self.clean(&cx).filter(|_| call.place.sampled);
-                ended.result = told.map(|clean| clean.text(&output.content));
+                ended.result = told.map(|clean| clean.text(output.content.text()));
                 if output.status != ToolStatus::Ok {
                     let kind = status(output.status);
                     ended.error = Some(Failed { kind, words: String::new() });

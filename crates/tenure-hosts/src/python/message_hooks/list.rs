@@ -1,6 +1,7 @@
 //! A conversation as a list of `{role, name, content}`, and back.
 
 use serde_json::{Value, json};
+use tenure_core::content::Content;
 use tenure_core::message::{Message, ToolCall, ToolResult, ToolStatus};
 use tenure_core::model::Messages;
 
@@ -39,21 +40,22 @@ pub(super) fn told(messages: &Messages, speakers: &Speakers<'_>) -> Vec<Value> {
     messages
         .iter()
         .map(|message| match message {
-            Message::Assistant { text, calls } if calls.is_empty() => {
-                json!({ "role": "assistant", "name": agent, "content": text })
+            Message::Assistant { content, calls } if calls.is_empty() => {
+                json!({ "role": "assistant", "name": agent, "content": content.text() })
             }
-            Message::Assistant { text, calls } => {
-                let calls: Vec<_> = calls.iter().map(tool_call).collect();
+            Message::Assistant { content, calls } => {
+                let (text, calls) = (content.text(), calls.iter().map(tool_call));
+                let calls: Vec<_> = calls.collect();
                 json!({ "role": "assistant", "name": agent, "content": text, "tool_calls": calls })
             }
             Message::Tool(result) => json!({
                 "role": "tool",
                 "name": result.name,
-                "content": result.content,
+                "content": result.content.text(),
                 "tool_call_id": result.call_id,
             }),
-            Message::System { text } => {
-                json!({ "role": "system", "name": "system", "content": text })
+            Message::System { content } => {
+                json!({ "role": "system", "name": "system", "content": content.text() })
             }
             other => {
                 let (name, text) = speakers.split(other.text());
@@ -61,6 +63,13 @@ pub(super) fn told(messages: &Messages, speakers: &Speakers<'_>) -> Vec<Value> {
             }
         })
         .collect()
+}
+
+/// Returns the content of this text. Functions see texts only, so what a message has beside a text
+/// that is as it was stays with it.
+fn content(text: String, before: &Messages) -> Content {
+    let mut known = before.iter().map(Message::content).filter(|content| !content.is_text());
+    known.find(|content| content.text() == text).cloned().unwrap_or_else(|| text.into())
 }
 
 fn tool_call(call: &ToolCall) -> Value {
@@ -95,13 +104,16 @@ fn one(
         }
     };
     match message["role"].as_str() {
-        Some("system") => Ok(Message::system(text)),
-        Some("user") => Ok(Message::user(speakers.join(message["name"].as_str(), text))),
+        Some("system") => Ok(Message::system(content(text, before))),
+        Some("user") => {
+            let text = speakers.join(message["name"].as_str(), text);
+            Ok(Message::user(content(text, before)))
+        }
         Some("assistant") => {
             let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
             let calls: Result<Vec<_>, _> =
                 calls.iter().map(|call| called(at, call, before)).collect();
-            Ok(Message::Assistant { text, calls: calls? })
+            Ok(Message::Assistant { content: content(text, before), calls: calls? })
         }
         Some("tool") => {
             let id = message["tool_call_id"]
@@ -112,11 +124,14 @@ fn one(
                 _ => None,
             });
             Ok(Message::Tool(match known {
-                Some(known) => ToolResult { content: text, ..known },
+                Some(mut known) => {
+                    known.content.set_text(text);
+                    known
+                }
                 None => ToolResult {
                     call_id: id.into(),
                     name: message["name"].as_str().unwrap_or_default().into(),
-                    content: text,
+                    content: text.into(),
                     status: ToolStatus::Ok,
                 },
             }))
@@ -165,7 +180,7 @@ mod tests {
             Message::user("hello"),
             Message::user("critic: too long"),
             Message::user("writer: too short"),
-            Message::Assistant { text: String::new(), calls: vec![call] },
+            Message::Assistant { content: "".into(), calls: vec![call] },
             Message::Tool(result),
             Message::assistant("done"),
         ];

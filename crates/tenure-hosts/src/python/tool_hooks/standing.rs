@@ -67,15 +67,15 @@ impl Standing {
         };
         if let Some(at) = answer.filter(is_answer) {
             self.extra.extend(messages.drain(at + 1..));
-            if let Some(Message::Assistant { text, calls }) = messages.pop()
-                && (text != self.response.text || calls != self.response.calls)
+            if let Some(Message::Assistant { content, calls }) = messages.pop()
+                && (content != self.response.content || calls != self.response.calls)
             {
                 self.response.stop = match (calls.is_empty(), self.response.stop) {
                     (false, _) => StopReason::ToolUse,
                     (true, StopReason::ToolUse) => StopReason::EndTurn,
                     (true, stop) => stop,
                 };
-                (self.response.text, self.response.calls) = (text, calls);
+                (self.response.content, self.response.calls) = (content, calls);
                 self.is_modified = true;
             }
         }

@@ -127,7 +127,7 @@ fn max_tokens(call: Call<'_>, model: &Model, thinking: Option<&Value>) -> u32 {
 /// The instruction, and what else the system says: there is one place for both.
 fn system(call: Call<'_>) -> Option<Value> {
     let said = call.request.messages.iter().filter_map(|message| match message {
-        Message::System { text } => Some(text.as_str()),
+        Message::System { content } => Some(content.text()),
         _ => None,
     });
     let texts: Vec<&str> = call.request.instruction.as_deref().into_iter().chain(said).collect();
@@ -153,7 +153,9 @@ fn messages(call: Call<'_>) -> Value {
     for message in call.request.messages.iter() {
         let (role, blocks) = match message {
             Message::System { .. } => continue,
-            Message::Assistant { text, calls } => ("assistant", assistant(call, text, calls)),
+            Message::Assistant { content, calls } => {
+                ("assistant", assistant(call, content.text(), calls))
+            }
             Message::Tool(result) => {
                 let is_error = result.status != ToolStatus::Ok;
                 let block = json!({

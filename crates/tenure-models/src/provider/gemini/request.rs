@@ -144,7 +144,7 @@ fn budget(reasoning: Reasoning, is_pro: bool) -> i64 {
 /// The instruction, and what else the system says: there is one place for both.
 fn system(call: Call<'_>) -> Option<Value> {
     let said = call.request.messages.iter().filter_map(|message| match message {
-        Message::System { text } => Some(text.as_str()),
+        Message::System { content } => Some(content.text()),
         _ => None,
     });
     let mut texts: Vec<String> =
@@ -193,9 +193,9 @@ fn contents(call: Call<'_>) -> Value {
     for message in call.request.messages.iter() {
         let (side, parts): (Side, _) = match message {
             Message::System { .. } => continue,
-            Message::Assistant { text, calls } => {
+            Message::Assistant { content, calls } => {
                 own_ids.extend(calls.iter().filter_map(|made| own_id(call, made)));
-                (("model", false), assistant(call, text, calls))
+                (("model", false), assistant(call, content.text(), calls))
             }
             Message::Tool(result) => {
                 let has_id = own_ids.contains(&*result.call_id);

@@ -118,8 +118,8 @@ fn messages(call: Call<'_>) -> Value {
     let instruction = call.request.instruction.as_deref();
     let system = instruction.map(|text| json!({ "role": "system", "content": text }));
     let rest = call.request.messages.iter().map(|message| match message {
-        Message::System { text } => json!({ "role": "system", "content": text }),
-        Message::Assistant { text, calls } => assistant(call, text, calls),
+        Message::System { content } => json!({ "role": "system", "content": content.text() }),
+        Message::Assistant { content, calls } => assistant(call, content.text(), calls),
         Message::Tool(result) => json!({
             "role": "tool",
             "tool_call_id": &*result.call_id,

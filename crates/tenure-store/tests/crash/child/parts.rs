@@ -55,9 +55,11 @@ impl Model for Plan {
         let (mut said, mut input, mut results) = (0, "", Vec::new());
         for message in request.messages.iter() {
             match message {
-                Message::User { text } => (said, input, results) = (0, text, Vec::new()),
+                Message::User { content } => {
+                    (said, input, results) = (0, content.text(), Vec::new())
+                }
                 Message::Assistant { .. } => said += 1,
-                Message::Tool(result) => results.push(&*result.content),
+                Message::Tool(result) => results.push(result.content.text()),
                 _ => {}
             }
         }
@@ -236,11 +238,11 @@ impl AgentLifecycle for Witness {
     }
 
     async fn before_agent(&self, cx: TurnCx<'_>, input: &mut Input) -> Result<Flow, HookError> {
-        let of = format!("{}: {}", cx.config().name, input.text);
+        let of = format!("{}: {}", cx.config().name, input.content.text());
         cx.carry_recorded(&of)?;
         let label = format!("{}/before_agent", cx.delivery_id());
         let _: String = cx.step("note", noted(&self.ledger, label)).await?;
-        input.text.push('.');
+        input.content.push(".");
         self.saw(&cx, of, None).await;
         Ok(Flow::Continue)
     }
@@ -249,8 +251,8 @@ impl AgentLifecycle for Witness {
         let carried: Option<String> = cx.carried_recorded();
         let of = carried.unwrap_or_else(|| "what before_agent carried is lost".to_owned());
         let outcome = end.outcome().to_string();
-        if let Some(output) = end.output_mut() {
-            output.push('!');
+        if let Some(output) = end.content_mut() {
+            output.push("!");
         }
         self.saw(&cx, of, Some(outcome)).await;
         Ok(After::Done)

@@ -5,14 +5,14 @@ use tenure_core::message::{HistoryDefect, ToolCall, ToolResult, ToolStatus};
 
 fn call(ids: &[usize]) -> Message {
     let calls = ids.iter().map(|id| ToolCall::new(id.to_string(), "look", "{}")).collect();
-    Message::Assistant { text: String::new(), calls }
+    Message::Assistant { content: "".into(), calls }
 }
 
 fn result(id: usize) -> Message {
     Message::Tool(ToolResult {
         call_id: id.to_string().into(),
         name: "look".into(),
-        content: "found".to_owned(),
+        content: "found".into(),
         status: ToolStatus::Ok,
     })
 }
