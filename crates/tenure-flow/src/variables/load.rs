@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tenure_cards::Report;
 use tenure_cards::project::{ConfineError, confine};
-use tenure_cards::source::{self, Span};
+use tenure_cards::source::{self, MAX_FILE, ReadError, Span};
 use tenure_core::Error;
 use tenure_core::step::Steps;
 
@@ -284,7 +284,13 @@ fn read(root: &Path, folder: &Path, file: &File, kind: Kind) -> Result<Value, St
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
-    let bytes = source::read_bytes(path).map_err(|error| error.to_string())?;
+    let bytes = source::read_bytes(path).map_err(|error| match error {
+        ReadError::TooLarge => {
+            let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
+            format!("has {size} bytes; {MAX_FILE} are the most that is read")
+        }
+        other => other.to_string(),
+    })?;
     let text = String::from_utf8(bytes).map_err(|_| "is not utf-8".to_owned())?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
@@ -306,6 +312,7 @@ mod tests {
         assert_eq!(said, Err("is not a regular file".to_owned()));
         let file = std::fs::File::create(&large).expect("it is made");
         file.set_len(1 << 40).expect("it has holes");
-        assert_eq!(read_text(&large), Err("is larger than 1 MiB".to_owned()));
+        let said = format!("has {} bytes; 1048576 are the most that is read", 1_u64 << 40);
+        assert_eq!(read_text(&large), Err(said));
     }
 }

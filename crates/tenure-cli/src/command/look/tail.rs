@@ -82,7 +82,11 @@ fn follow_one(args: &Tail, place: &Place, info: RunInfo) -> Result<Exit> {
     }
     print(args, &before[left_out..])?;
     loop {
-        let info = place.info(run)?;
+        let mut info = place.info(run)?;
+        // Its driver may have ended it and gone after its row was read.
+        if !info.driven && info.status != RunStatus::Ended {
+            info = place.info(run)?;
+        }
         // Everything is on record before a run is said to be over.
         print(args, &followed.read(place, args.json)?)?;
         if info.status == RunStatus::Ended || !info.driven {
