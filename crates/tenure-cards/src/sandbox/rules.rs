@@ -4,7 +4,7 @@ use super::hidden::{hidden_places, of_project, variable};
 use super::{Grant, Preset, SandboxSettings, repository};
 use crate::check::Loaded;
 use crate::project::CONFIG_FILE;
-use crate::trust::{ItemKind, inventory};
+use crate::trust::{ItemKind, interpreter_files, inventory, own_interpreter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -204,11 +204,13 @@ fn guarding(loaded: &Loaded, more: &[PathBuf]) -> Vec<PathBuf> {
             ItemKind::Python
                 | ItemKind::Importable
                 | ItemKind::CommandFile
-                | ItemKind::Interpreter
-                | ItemKind::Venv
                 | ItemKind::Config
                 | ItemKind::Instruction
         );
+        // These two are told with more than a path.
+        if matches!(item.kind, ItemKind::Interpreter | ItemKind::Venv) {
+            files.extend(own_interpreter(project).iter().flat_map(|path| interpreter_files(path)));
+        }
         // Of data, what is only read is known by its contents.
         if is_file || item.kind == ItemKind::Data && item.sha256.is_some() {
             files.insert(root.join(&item.what));

@@ -75,6 +75,12 @@ pub(super) fn environment_of(interpreter: &Path) -> Option<&Path> {
     folder.filter(|folder| folder.join("pyvenv.cfg").is_file())
 }
 
+/// Returns the files and folders of an interpreter: itself, and the virtual environment that it belongs to.
+pub(crate) fn interpreter_files(interpreter: &Path) -> Vec<PathBuf> {
+    let folder = environment_of(interpreter).map(Path::to_owned);
+    [Some(interpreter.to_owned()), folder].into_iter().flatten().collect()
+}
+
 /// Returns what stands for an interpreter and all that it runs at its start, by file, as it is now. Executes nothing.
 ///
 /// It is what [`program`] says, file by file, and the caches of what is imported at the start: nothing holds those

@@ -25,6 +25,7 @@ pub use command_state::CommandChecks;
 pub(crate) use command_state::CommandUser;
 pub use digest::sha256_hex;
 pub(crate) use digest::sha256_of;
+pub(crate) use environment::interpreter_files;
 pub use guard::Guards;
 pub use item::{Change, Inventory, Item, ItemKind, changes};
 pub(crate) use modules::{Modules, ProjectPython};

@@ -37,7 +37,8 @@ fn every_rule_of_confinement_is_held_or_it_is_said_why_not() {
     let ran = sandbox.run_without_namespaces(&["doctor", "--sandbox"]).exits(0);
     let ran = ran.prints("not held by this kernel: a hook can write a mark beside itself");
     let ran = ran.prints("without mount namespaces").prints("write into a folder of its own");
-    assert_eq!(ran.stdout.matches("not held").count(), 1, "{ran}");
+    let ran = ran.prints("not held by this kernel: a model's shell has no socket of others");
+    assert_eq!(ran.stdout.matches("not held").count(), 2, "{ran}");
 }
 
 #[test]

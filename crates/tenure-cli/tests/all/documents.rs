@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn page(name: &str) -> String {
@@ -28,6 +28,8 @@ fn files(page: &str) -> Vec<(String, String)> {
 
 struct Project {
     folder: tempfile::TempDir,
+    /// Where the user's data is: keys of stores do not count inside the project.
+    home: tempfile::TempDir,
 }
 
 impl Project {
@@ -41,15 +43,14 @@ impl Project {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
             }
         }
-        Self { folder }
+        Self { folder, home: tempfile::tempdir().expect("a temporary folder") }
     }
 
     fn tenure(&self, arguments: &[&str]) -> Output {
-        let home: PathBuf = self.folder.path().join(".home");
         Command::new(env!("CARGO_BIN_EXE_tenure"))
             .args(arguments)
             .current_dir(self.folder.path())
-            .env("XDG_DATA_HOME", home)
+            .env("XDG_DATA_HOME", self.home.path())
             .env("NO_COLOR", "1")
             .output()
             .expect("the program runs")
@@ -119,7 +120,8 @@ fn the_codes_that_the_guide_shows_exist_with_that_meaning() {
                 on_shutdown: { run: h.py:f, timeout: 2000 }\n---\nHi.\n";
     fs::write(project.path().join("deployer.md"), card).expect("it can be written");
     fs::write(project.path().join("h.py"), "def f(ctx):\n    pass\n").expect("it can be written");
-    let project = Project { folder: project };
+    let project =
+        Project { folder: project, home: tempfile::tempdir().expect("a temporary folder") };
     let output = project.tenure(&["check"]);
     assert_eq!(output.status.code(), Some(3));
     let first = told(&output);

@@ -251,3 +251,20 @@ fn a_python_that_is_asked_for_its_version_is_confined() {
     run(&sandbox, &[], &[]);
     assert!(!sandbox.home().join("written").exists());
 }
+
+/// What a project's own Python runs at its start, and the packages in it, are as they were accepted.
+#[test]
+fn a_virtual_environment_that_is_used_cannot_be_written() {
+    let card = CARD.replace("hooks:\n", "hooks:\n  - { on: on_start, run: hooks.py:start }\n");
+    let lines = "echo 'import os' > .venv/lib/python3/site-packages/x.pth || true\necho x > .venv/mark || true";
+    let sandbox = project("", lines);
+    std::fs::write(sandbox.path("a.md"), card).expect("written");
+    std::fs::write(sandbox.path("hooks.py"), "async def start(ctx): pass\n").expect("written");
+    let mut make = Command::new("python3");
+    let made = make.args(["-m", "venv", "--without-pip", ".venv"]).current_dir(sandbox.project());
+    assert!(made.status().expect("there is a Python").success());
+    std::fs::create_dir_all(sandbox.path(".venv/lib/python3/site-packages")).expect("made");
+    run(&sandbox, &[], &[]).exits(0);
+    assert!(!sandbox.path(".venv/mark").exists(), "its folder");
+    assert!(!sandbox.path(".venv/lib/python3/site-packages/x.pth").exists(), "its packages");
+}

@@ -343,7 +343,7 @@ fn options_are_checked() {
 #[tokio::test]
 async fn what_no_guard_of_texts_can_read_is_denied() {
     let picture = || Media::new("image/png", *b"bytes").named("cat.png");
-    for guard in [Pii::new().into_registration(), Safety::new().into_registration()] {
+    for guard in [Pii::new().into_registration(), Safety::new().input(true).into_registration()] {
         let agent = Agent::builder("agent").model(Passthrough::new()).with_lifecycle(guard);
         let agent = agent.build().unwrap();
         agent.startup().await.unwrap();
