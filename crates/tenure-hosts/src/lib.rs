@@ -63,7 +63,7 @@ pub use tenure_process::{
 };
 #[cfg(target_os = "linux")]
 pub use tenure_process::{
-    abilities, end_supervisor, hide, is_supervised, supervise, supervisor_id,
+    abilities, end_supervisor, hidden, hide, is_supervised, supervise, supervisor_id,
 };
 pub use trim::TrimToolHistory;
 

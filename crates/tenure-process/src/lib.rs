@@ -45,6 +45,8 @@ pub use output::{Printed, output_within};
 pub use program::find_program;
 pub use start_check::StartCheck;
 #[cfg(target_os = "linux")]
-pub use supervisor::{abilities, end_supervisor, hide, is_supervised, supervise, supervisor_id};
+pub use supervisor::{
+    abilities, end_supervisor, hidden, hide, is_supervised, supervise, supervisor_id,
+};
 pub use tenure_sandbox::{Abilities, Confinement, Network};
 pub use tree::Victim;

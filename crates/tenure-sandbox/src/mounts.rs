@@ -208,7 +208,11 @@ fn hide(hidden: &[PathBuf]) -> io::Result<()> {
     for path in hidden {
         match fs::symlink_metadata(path) {
             Ok(found) if found.is_dir() => memory_folder(path, c"size=4k,mode=000,nr_inodes=1")?,
-            Ok(found) if !found.is_symlink() => mount_bind_recursive("/dev/null", path)?,
+            Ok(found) if !found.is_symlink() => match mount_bind_recursive("/dev/null", path) {
+                // A socket may be gone by now, and nothing is left to hide then.
+                Err(_) if fs::symlink_metadata(path).is_err() => continue,
+                done => done?,
+            },
             _ => continue,
         }
         make_read_only(path)?;

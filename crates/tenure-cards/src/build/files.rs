@@ -40,6 +40,7 @@ impl Ground {
     fn is_hidden(&self, file: &Path) -> bool {
         let mut hidden = self.rules.iter().flat_map(|rules| &rules.hidden);
         hidden.any(|place| file.starts_with(place))
+            || self.rules.is_some() && tenure_hosts::hidden().iter().any(|it| file.starts_with(it))
     }
 
     /// Whether the file decides over the project, or keeps its history.

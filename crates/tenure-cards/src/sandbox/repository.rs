@@ -33,7 +33,7 @@ pub(super) fn of(folder: &Path) -> Vec<PathBuf> {
     let text =
         if is_plain { std::fs::read_to_string(list).unwrap_or_default() } else { String::new() };
     let values = text.lines().filter_map(|line| line.split_once('='));
-    let paths = values.filter(|(key, _)| key.trim() == "path");
+    let paths = values.filter(|(key, _)| key.trim().eq_ignore_ascii_case("path"));
     all.extend(paths.map(|(_, path)| folder.join(path.trim().trim_matches('"')).join(".git")));
     all
 }

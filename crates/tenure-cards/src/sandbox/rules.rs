@@ -92,9 +92,15 @@ pub(crate) fn sandboxed(environment: &Environment, grant: Option<&Grant>) -> Env
     environment.confined(rules)
 }
 
-/// The place that a grant names: from the home with `~`, else from the project. One that is not there is no place.
+/// The place that a grant names: from the home with `~`, else from the project. One that is not there is no place; nor
+/// is one to which a link within the project leads, since a process that writes the project could lead it anywhere.
 fn place(path: &str, rules: &Confinement) -> Option<PathBuf> {
-    let found = written_place(path, rules.needed.first()?)?.canonicalize().ok()?;
+    let root = rules.needed.first()?;
+    let named = written_place(path, root)?;
+    let found = named.canonicalize().ok()?;
+    if named.starts_with(root) && found != named.components().collect::<PathBuf>() {
+        return None;
+    }
     // A grant cannot give back what guards, but for a repository, which it opens in part.
     let mut guards = rules.hidden.iter().chain(&rules.protected);
     let is_guard = guards.any(|guard| found.starts_with(guard));
@@ -198,27 +204,30 @@ fn guarding(loaded: &Loaded, more: &[PathBuf]) -> Vec<PathBuf> {
     files.extend(more.iter().cloned());
     files.extend(loaded.cards.iter().map(|card| card.source.path().to_owned()));
     files.extend(loaded.python.reached.iter().cloned());
+    let mut told = BTreeSet::new();
     for item in inventory(loaded).items {
         let is_file = matches!(
             item.kind,
-            ItemKind::Python
-                | ItemKind::Importable
-                | ItemKind::CommandFile
-                | ItemKind::Config
-                | ItemKind::Instruction
+            ItemKind::Python | ItemKind::Importable | ItemKind::CommandFile | ItemKind::Config
         );
         // These two are told with more than a path.
         if matches!(item.kind, ItemKind::Interpreter | ItemKind::Venv) {
             files.extend(own_interpreter(project).iter().flat_map(|path| interpreter_files(path)));
         }
         // Of data, what is only read is known by its contents.
-        if is_file || item.kind == ItemKind::Data && item.sha256.is_some() {
+        let is_told = item.kind == ItemKind::Instruction
+            || item.kind == ItemKind::Data && item.sha256.is_some();
+        if is_file {
             files.insert(root.join(&item.what));
+        } else if is_told {
+            told.insert(root.join(&item.what));
         }
     }
+    // A hook may declare that it writes texts and data. What is executed or decides stays closed.
     let written = loaded.cards.iter().flat_map(|card| &card.hooks.declared);
     let written: BTreeSet<&PathBuf> = written.flat_map(|hook| &hook.writes).collect();
-    let found = files.iter().filter(|file| !written.contains(file));
+    files.extend(told.into_iter().filter(|file| !written.contains(file)));
+    let found = files.iter();
     let found = found.flat_map(|file| [file.canonicalize().ok(), link(file)]).flatten();
     let found: BTreeSet<PathBuf> = found.filter(|file| file.starts_with(root)).collect();
     folded(found, root)

@@ -268,3 +268,28 @@ fn a_virtual_environment_that_is_used_cannot_be_written() {
     assert!(!sandbox.path(".venv/mark").exists(), "its folder");
     assert!(!sandbox.path(".venv/lib/python3/site-packages/x.pth").exists(), "its packages");
 }
+
+/// A grant is of a place in the project, whatever a process puts there later.
+#[test]
+fn a_grant_is_not_led_elsewhere_by_a_link() {
+    let sandbox = project("[sandbox]\nwrite = [\"out\"]\n", "true");
+    let lines = format!("ln -s '{}' out\necho x > out/pwned || true", sandbox.home().display());
+    let script = format!("#!/bin/sh\n{lines}\necho '{{}}'\n");
+    std::fs::write(sandbox.path("hooks/try.sh"), script).expect("written");
+    for _ in 0..2 {
+        run(&sandbox, &[], &[]).exits(0);
+    }
+    assert!(!sandbox.home().join("pwned").exists(), "the home was written through the link");
+}
+
+/// `writes` is for texts and data. What decides over a project is not among them.
+#[test]
+fn what_a_hook_says_it_writes_opens_nothing_that_decides() {
+    let sandbox = project("# as it was\n", "echo 'x = 1' >> tenure.toml || true");
+    let card =
+        CARD.replace("run: [./hooks/try.sh]", "run: [./hooks/try.sh], writes: [tenure.toml]");
+    std::fs::write(sandbox.path("a.md"), card).expect("written");
+    run(&sandbox, &[], &[]);
+    let config = std::fs::read_to_string(sandbox.path("tenure.toml")).expect("read");
+    assert_eq!(config, "# as it was\n");
+}

@@ -217,7 +217,7 @@ pub(super) fn in_words(result: &ToolResult) -> String {
     if result.content.is_empty() {
         format!("{ended}.")
     } else {
-        format!("{ended}: {}", result.content)
+        format!("{ended}: {}", result.content.text())
     }
 }
 

@@ -111,6 +111,11 @@ pub fn hide(places: impl IntoIterator<Item = PathBuf>) {
     HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).extend(places);
 }
 
+/// Returns the places that [`hide`] was given.
+pub fn hidden() -> Vec<PathBuf> {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+}
+
 /// The process id of the supervisor, if there is one.
 pub fn supervisor_id() -> Option<u32> {
     SUPERVISOR.get().copied()

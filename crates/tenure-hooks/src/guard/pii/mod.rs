@@ -361,14 +361,13 @@ impl AgentLifecycle for Guard {
         let mut output = next.call(request).await?;
         if self.options.tool_results {
             counts.clear();
+            // The same once more, for programs, in a form that is not looked at.
+            output.structured = None;
             if let Err(unread) = refuse_unread(&output.content) {
                 return Ok(ToolOutput::denied(format!("{unread}; the tool has run")));
             }
             match self.scanner.clean(output.content.text(), &mut counts) {
-                Ok(Some(clean)) => {
-                    output.content.set_text(clean);
-                    output.structured = None;
-                }
+                Ok(Some(clean)) => output.content.set_text(clean),
                 Ok(None) => {}
                 Err(blocked) => {
                     let why = self.refuse(&cx, "the result", blocked);
