@@ -306,8 +306,6 @@ impl AgentLifecycle for Audited {
         let common = Arc::new(common);
         let arguments = self.log.content.of_arguments(&request.arguments, cx.redactor());
         let line = begun(&common, arguments.map(|it| ("arguments", it)));
-        cx.step("begun", self.write(&cx, line)).await?;
-
         let open = Open {
             common,
             started: Instant::now(),
@@ -317,6 +315,11 @@ impl AgentLifecycle for Audited {
         // A recorded run that is dropped goes on later.
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
+        // The line may be written when the call is dropped, and then it has an end as well.
+        if let Err(error) = cx.step("begun", self.write(&cx, line)).await {
+            cut.armed = false;
+            return Err(error.into());
+        }
         let result = next.call(request).await;
         let attempts = next.runs();
         let ended = match &result {
@@ -364,8 +367,6 @@ impl AgentLifecycle for Audited {
             .last()
             .and_then(|last| self.log.content.of_text(last.text(), cx.redactor()));
         let line = begun(&common, asked.map(|it| ("asked", it)));
-        cx.step("begun", self.write(&cx, line)).await?;
-
         let open = Open {
             common,
             started: Instant::now(),
@@ -374,6 +375,11 @@ impl AgentLifecycle for Audited {
         };
         let armed = cx.steps().is_none();
         let mut cut = Cut { audited: self, open: &open, armed };
+        // The line may be written when the call is dropped, and then it has an end as well.
+        if let Err(error) = cx.step("begun", self.write(&cx, line)).await {
+            cut.armed = false;
+            return Err(error.into());
+        }
         let result = next.call(request).await;
         let attempts = next.runs();
         let ended = match &result {
