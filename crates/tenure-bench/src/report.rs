@@ -53,7 +53,7 @@ impl Figure {
         }
     }
 
-    /// How much longer the first takes than the second, both in nanoseconds.
+    /// The milliseconds that the first takes longer than the second, both in nanoseconds.
     pub(crate) fn milliseconds_more(
         name: &'static str,
         limit: f64,

@@ -27,7 +27,7 @@ pub(crate) fn leave(network: Network) -> io::Result<Counted> {
     if system::unshare(Namespaces { user: false, network }).is_ok() {
         return Ok(Counted::User);
     }
-    // A namespace of users cannot be left again, and where its maps are refused its owner is nobody in it. So it is
+    // A namespace of users cannot be left again, and where its maps are refused its owner has no rights in it. So it is
     // tried elsewhere first.
     if !succeeds(|| own_users(network).is_ok())? {
         return Err(io::ErrorKind::PermissionDenied.into());

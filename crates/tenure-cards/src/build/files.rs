@@ -36,14 +36,14 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Whether the file is kept from processes.
+    /// Returns `true` if the file is kept from processes.
     fn is_hidden(&self, file: &Path) -> bool {
         let mut hidden = self.rules.iter().flat_map(|rules| &rules.hidden);
         hidden.any(|place| file.starts_with(place))
             || self.rules.is_some() && tenure_hosts::hidden().iter().any(|it| file.starts_with(it))
     }
 
-    /// Whether the file decides over the project, or keeps its history.
+    /// Returns `true` if the file decides over the project, or keeps its history.
     fn is_guarding(&self, file: &Path) -> bool {
         let below = file.strip_prefix(&self.root).unwrap_or(file);
         let is_kept = |part: Component<'_>| KEPT.iter().any(|name| part.as_os_str() == *name);

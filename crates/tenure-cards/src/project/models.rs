@@ -65,7 +65,7 @@ impl ModelSettings {
         config
     }
 
-    /// Whether a command may have the key of a provider in its environment.
+    /// Returns `true` if a command may have the key of a provider in its environment.
     pub(crate) fn may_have_key(&self, provider: &str, command: &str) -> bool {
         let entry = self.providers.get(provider);
         entry.is_some_and(|entry| entry.allow_commands.iter().any(|it| it.trim() == command))

@@ -71,7 +71,7 @@ struct Touching<'a> {
 }
 
 impl Touching<'_> {
-    /// Whether it sees nothing of what another one sets. That guards set something for others is not worth a word.
+    /// Returns `true` if it sees nothing of what another one sets. That guards set something for others is not worth a word.
     fn is_apart_from(&self, other: &Self) -> bool {
         let (here, there) = (self.process, other.process);
         here.sandbox != there.sandbox || (here.role == Role::Guard && there.role == Role::Other)

@@ -74,7 +74,7 @@ impl<'a> Visitor<'a> for Named {
     }
 }
 
-/// Whether a function that is called imports what it is told.
+/// Returns `true` if a call of this function imports what it is told.
 fn is_import(function: &Expr) -> bool {
     match function {
         Expr::Name(name) => ["import_module", "__import__"].contains(&name.id.as_str()),

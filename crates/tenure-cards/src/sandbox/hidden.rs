@@ -70,7 +70,7 @@ const ADDRESSES: &[&str] = &[
     "CONTAINER_HOST",
     "TMUX",
 ];
-/// What SQLite and the lock have beside a store.
+/// The ends of the files that SQLite and the lock have beside a store.
 const BESIDE: &[&str] = &["", "-wal", "-shm", "-journal", ".driver"];
 
 /// Returns the places that are hidden from every confined process of this user, those that are there.

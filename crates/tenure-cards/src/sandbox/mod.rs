@@ -99,10 +99,8 @@ impl Grant {
         }
         all
     }
-}
 
-impl Grant {
-    /// What to do about a place that is not there.
+    /// The remedy for a place that is not there.
     pub(crate) const MISSING_HELP: &'static str = "make it first, or take it out: it is granted only where it is \
         there when a process starts; paths start from the project, or from your home with `~/`";
 

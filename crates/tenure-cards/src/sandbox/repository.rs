@@ -47,3 +47,20 @@ pub(super) fn is_one(path: &Path) -> bool {
 pub(super) fn executed(repository: &Path) -> impl Iterator<Item = PathBuf> {
     EXECUTED.iter().map(move |name| repository.join(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of settings are the same to git in capitals and not.
+    #[test]
+    fn modules_are_found_however_their_list_spells_its_keys() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let list = "[submodule \"a\"]\n\tpath = a\n[submodule \"b\"]\n\tPath = \"b\"\n";
+        std::fs::write(folder.path().join(MODULES), list).expect("written");
+        let found = of(folder.path());
+        for name in ["a", "b"] {
+            assert!(found.contains(&folder.path().join(name).join(".git")), "{name}: {found:?}");
+        }
+    }
+}

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 /// An image, a document, a sound or a film: a type, and bytes, an address, or a [`BlobId`].
 ///
-/// Cloning it shares the bytes. Serialised it has the hash of its bytes, never the bytes themselves:
-/// a step log keeps them, once.
+/// Cloning it shares the bytes. Serialised it has the hash of its bytes, never the bytes themselves, so
+/// a recorded run refuses media of bytes.
 #[derive(Clone)]
 pub struct Media(Arc<Inner>);
 
@@ -32,7 +32,7 @@ impl Media {
         Self::of(mime.into(), Source::Bytes { bytes, id })
     }
 
-    /// Creates media that whoever reads it fetches from an address.
+    /// Creates media at an address, from which its reader fetches it.
     pub fn at_url(mime: impl Into<Box<str>>, url: impl Into<Box<str>>) -> Self {
         Self::of(mime.into(), Source::Url(url.into()))
     }

@@ -54,7 +54,7 @@ pub(super) fn standing(info: &RunInfo) -> (Style, String) {
     match (info.status, info.outcome) {
         (RunStatus::Ended, Some(outcome)) => (style_of(outcome), outcome.to_string()),
         (RunStatus::Ended, None) => (DIM, "ended".to_owned()),
-        // What it waited for has come; nobody has gone on with it yet.
+        // Its answer is there, and no process has gone on with it yet.
         (RunStatus::Waiting, _) if info.asks == 0 => (WARN, "answered".to_owned()),
         (RunStatus::Waiting, _) => (WARN, format!("waits: {}", plural(info.asks, "ask"))),
         (RunStatus::Parked, _) => (BAD, "parked".to_owned()),

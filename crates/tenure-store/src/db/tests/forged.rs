@@ -334,7 +334,7 @@ fn in_a_file_of_keys_other_stores_keep_theirs_when_one_gets_another_key() {
         assert_eq!(again.authenticity(), Authenticity::Authenticated);
         assert!(again.verify().expect("it is looked at").is_whole());
     }
-    // Whoever has the key that all had before makes nothing that counts as the first store's.
+    // The key that all had before makes nothing that counts as the first store's.
     let forged = Store::open_existing_with(&forged, &keys).expect("it can be read");
     assert_eq!(forged.authenticity(), Authenticity::Unknown);
 }
